@@ -52,8 +52,7 @@ DEEPSELECT_HOST_DEVICE inline std::int64_t clamp_to(std::int64_t x, std::int64_t
 DEEPSELECT_HOST_DEVICE inline RowView row_view(const TopkParams& params, std::int64_t row) {
   RowView view{};
   view.begin = clamp_to(row_value(params.begin, row, 0), 0, params.num_cols);
-  view.end =
-      clamp_to(row_value(params.end, row, params.num_cols), view.begin, params.num_cols);
+  view.end = clamp_to(row_value(params.end, row, params.num_cols), view.begin, params.num_cols);
   view.log2_page_size = params.log2_page_size;
   if (params.page_table == nullptr) {
     view.offset = row_value(params.index_offset, row, 0);
