@@ -1,6 +1,9 @@
 // From tensors to TopkParams, or an error: the one place where arguments are checked.
 #pragma once
 
+#include <optional>
+#include <tuple>
+
 #include "deepselect/contract.h"
 #include "op/arguments.h"
 
@@ -9,9 +12,6 @@ namespace deepselect::op {
 // Checks every argument but the outputs against `limits` and describes the call; output fields of
 // the result stay empty. Raises as errors.h says.
 TopkParams describe_inputs(const TopkArguments& arguments, const BackendLimits& limits);
-
-// The index type of `indices`, or of the `index_dtype` argument (int32 where absent).
-IndexType check_index_dtype(std::optional<ScalarType> index_dtype);
 
 // Checks caller-given outputs (shape, dtype, device, strides, overlap) and adds them to `params`.
 void add_given_outputs(const TopkArguments& arguments, const TopkOutputs& outputs,
