@@ -1,0 +1,50 @@
+"""All-pairs combination of test axes: a few hundred choices instead of the product."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+
+def all_pairs(axes: dict[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Choices in which every two values of different axes occur together.
+
+    Greedy: each choice starts from a pair not yet covered and takes, axis by axis, the value
+    that makes the most new pairs with the values already taken.
+    """
+    starts = [0]
+    for values in axes.values():
+        starts.append(starts[-1] + len(values))
+    spans = [slice(first, past) for first, past in itertools.pairwise(starts)]
+    # missing[a, b]: values a and b, numbered over all axes, are still to meet.
+    missing = torch.ones(starts[-1], starts[-1], dtype=torch.int32)
+    for span in spans:
+        missing[span, span] = 0
+
+    choices: list[dict[str, Any]] = []
+    while (open_pairs := missing.sum(1)).any():
+        first = int(open_pairs.argmax())
+        second = int(missing[first].argmax())
+        gain = missing[first] + missing[second]
+        taken = []
+        for span in spans:
+            fixed = next((v for v in (first, second) if span.start <= v < span.stop), None)
+            if fixed is None:
+                best = gain[span] * (span.stop - span.start)
+                # Equal gains, above all zero, go round: idle values stay varied.
+                best[len(choices) % len(best)] += 1
+                fixed = span.start + int(best.argmax())
+                gain = gain + missing[fixed]
+            taken.append(fixed)
+        chosen = torch.tensor(taken)
+        missing[chosen[:, None], chosen] = 0
+        choices.append(
+            {
+                name: values[value - span.start]
+                for (name, values), value, span in zip(axes.items(), taken, spans, strict=True)
+            }
+        )
+    return choices
