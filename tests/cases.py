@@ -408,6 +408,9 @@ AXES: dict[str, Sequence[Any]] = {
     "pads": tuple(PADS),
 }
 
+# Times that every pair occurs: about 1,100 cases each.
+PAIRWISE_ROUNDS = 3
+
 # Rows are cut so that a pairwise case has at most this many elements.
 MAX_PAIRWISE_ITEMS = 2**20
 
@@ -428,7 +431,9 @@ def resolve(choice: dict[str, Any]) -> Case:
 
 @cache
 def pairwise_cases() -> tuple[Case, ...]:
-    return tuple(dict.fromkeys(resolve(choice) for choice in all_pairs(AXES)))
+    """Every pair of choices, several times, each time among other choices."""
+    rounds = [all_pairs(AXES, seed) for seed in range(PAIRWISE_ROUNDS)]
+    return tuple(dict.fromkeys(resolve(choice) for choices in rounds for choice in choices))
 
 
 @cache

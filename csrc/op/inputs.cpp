@@ -162,7 +162,10 @@ void describe_page_table(const TopkArguments& arguments, TopkParams* params) {
     raise_value_error("page_table must have a row for each of input's ", params->num_rows,
                       " rows, got ", params->num_tables, "; pass page_table_row to share rows");
   }
-  params->page_table = static_cast<const std::int32_t*>(table.const_data_ptr());
+  // An empty table has no memory, but is not an absent one: every window is empty, nothing is read.
+  static constexpr std::int32_t kNoEntry = 0;
+  const void* entries = table.const_data_ptr();
+  params->page_table = entries == nullptr ? &kNoEntry : static_cast<const std::int32_t*>(entries);
   params->page_table_row_stride_items = table.stride(0);
   params->page_table_col_stride_items = table.stride(1);
   params->page_table_row =
