@@ -1,21 +1,12 @@
 // The op's schema. Lives in the CPU library, which is always built.
-//  * Tensors stand before `*`: torch.library.register_autograd refuses keyword-only tensors.
-//  * SymInt k: a plain int recompiles for every k under torch.compile.
-//  * float? pad_value=None: a schema cannot spell -inf, and one that does not parse aborts the
-//    interpreter.
+#include "op/schema.h"
+
 #include <torch/csrc/stable/library.h>
 
+#include <string>
+
 STABLE_TORCH_LIBRARY(deepselect, m) {
-  m.def(
-      "topk(Tensor input, SymInt k, Tensor? begin=None, Tensor? end=None, "
-      "Tensor? index_offset=None, Tensor? page_table=None, Tensor? page_table_row=None, "
-      "Tensor? page_table_begin=None, *, int page_size=1, str order=\"any\", bool largest=True, "
-      "str nan=\"largest\", bool return_values=True, ScalarType? index_dtype=None, "
-      "int pad_index=-1, float? pad_value=None) -> (Tensor values, Tensor indices)");
-  m.def(
-      "topk.out(Tensor input, SymInt k, Tensor? begin=None, Tensor? end=None, "
-      "Tensor? index_offset=None, Tensor? page_table=None, Tensor? page_table_row=None, "
-      "Tensor? page_table_begin=None, *, int page_size=1, str order=\"any\", bool largest=True, "
-      "str nan=\"largest\", int pad_index=-1, float? pad_value=None, Tensor(a!) indices, "
-      "Tensor(b!)? values=None, Tensor(c!)? raw_indices=None) -> ()");
+  using namespace deepselect::op;
+  m.def((std::string("topk") + kTopkSignature).c_str());
+  m.def((std::string("topk.out") + kTopkOutSignature).c_str());
 }

@@ -1,0 +1,150 @@
+// The finish: the exact k best of the survivors in shared memory.
+//
+// Phases, each ended by a barrier:
+//   1. range      the best and the worst survivor, and empty bins
+//   2. histogram  survivors by distance from the best, in RadixCursor::kNumBins bins
+//   3. prefix     each bin's start in sorted order, and the pivot's bin
+//   4. output     survivors of better bins go to their bin's next place; those of the pivot's bin
+//                 into a short list
+//   5. rank       the list's members are ranked by comparing each with each
+// A pivot bin too large for the list is divided by another histogram (2 to 4 again); composites
+// are distinct, so at most six rounds, and one for inputs without large groups of near-equal
+// elements.
+//
+// Winners come out in no order but that of their bins; sort_winners() puts them in the order asked.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/common/block.cuh"
+#include "cuda/common/composite.h"
+#include "cuda/common/histogram.cuh"
+#include "cuda/common/radix_cursor.h"
+#include "cuda/smem/finish_scratch.h"
+#include "deepselect/contract.h"
+
+namespace deepselect::cuda {
+
+namespace detail {
+
+// Phase 1. Ends with a barrier.
+template <int kThreads>
+__device__ __forceinline__ RadixCursor survivor_range(const Composite* survivors,
+                                                      std::uint32_t num_survivors,
+                                                      FinishScratch& scratch) {
+  if (threadIdx.x == 0) {
+    scratch.list_size = 0;
+    scratch.best_key = 0;
+    scratch.worst_key = ~0u;
+    scratch.best_low = 0;
+    scratch.worst_low = ~0u;
+  }
+  clear_bins<kThreads>(scratch.histogram);
+  std::uint32_t best_key = 0, worst_key = ~0u, best_low = 0, worst_low = ~0u;
+  for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+    const std::uint32_t key = key_of(survivors[i]);
+    const auto low = static_cast<std::uint32_t>(survivors[i]);
+    best_key = max(best_key, key);
+    worst_key = min(worst_key, key);
+    best_low = max(best_low, low);
+    worst_low = min(worst_low, low);
+  }
+  best_key = __reduce_max_sync(kAllLanes, best_key);
+  worst_key = __reduce_min_sync(kAllLanes, worst_key);
+  best_low = __reduce_max_sync(kAllLanes, best_low);
+  worst_low = __reduce_min_sync(kAllLanes, worst_low);
+  __syncthreads();
+  if (threadIdx.x % kWarpThreads == 0) {
+    atomicMax(&scratch.best_key, best_key);
+    atomicMin(&scratch.worst_key, worst_key);
+    atomicMax(&scratch.best_low, best_low);
+    atomicMin(&scratch.worst_low, worst_low);
+  }
+  __syncthreads();
+  // Equal keys: the positions alone, so that they spread over the bins. Otherwise the low halves
+  // are of different keys and any value may occur.
+  const bool equal_keys = scratch.best_key == scratch.worst_key;
+  const Composite high =
+      (Composite{scratch.best_key} << 32) | (equal_keys ? scratch.best_low : ~0u);
+  const Composite low = (Composite{scratch.worst_key} << 32) | (equal_keys ? scratch.worst_low : 0);
+  return RadixCursor::over(low, high);
+}
+
+}  // namespace detail
+
+// Writes the `k` best of `survivors[0, num_survivors)` to `winners[0, k)`; 1 <= k <= num_survivors.
+// All threads of the CTA call it; survivors must be complete (a barrier before), winners are
+// complete after. Survivors stay as they are; the buffers must not overlap.
+template <int kThreads>
+__device__ void finish_select(const Composite* survivors, std::uint32_t num_survivors,
+                              std::uint32_t k, Composite* winners, FinishScratch& scratch) {
+  if (k == num_survivors) {
+    for (std::uint32_t i = threadIdx.x; i < k; i += kThreads) winners[i] = survivors[i];
+    __syncthreads();
+    return;
+  }
+  RadixCursor cursor = detail::survivor_range<kThreads>(survivors, num_survivors, scratch);
+  Histogram& histogram = scratch.histogram;
+  for (;;) {
+    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+      const std::uint64_t bin = cursor.bin(survivors[i]);
+      if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
+    }
+    find_pivot_bin<kThreads>(histogram, k - 1 - cursor.num_above());
+    const std::uint32_t pivot_bin = histogram.pivot_bin;
+    const std::uint32_t pivot_count = histogram.pivot_count;
+    const std::uint32_t pivot_start = cursor.num_above() + histogram.pivot_above;
+    const std::uint32_t num_wanted = k - pivot_start;
+    const bool take_all = num_wanted == pivot_count;
+    const bool use_list = !take_all && pivot_count <= FinishScratch::kListCapacity;
+
+    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+      const Composite composite = survivors[i];
+      const std::uint64_t bin = cursor.bin(composite);
+      if (bin < pivot_bin || (take_all && bin == pivot_bin)) {
+        winners[cursor.num_above() + atomicAdd(&histogram.bins[bin], 1u)] = composite;
+      } else if (use_list && bin == pivot_bin) {
+        scratch.list[atomicAdd(&scratch.list_size, 1u)] = composite;
+      }
+    }
+    __syncthreads();
+    if (take_all) return;
+    if (use_list) {
+      for (std::uint32_t i = threadIdx.x; i < pivot_count; i += kThreads) {
+        const Composite composite = scratch.list[i];
+        std::uint32_t rank = 0;
+        for (std::uint32_t j = 0; j < pivot_count; ++j) rank += scratch.list[j] > composite;
+        if (rank < num_wanted) winners[pivot_start + rank] = composite;
+      }
+      __syncthreads();
+      return;
+    }
+    cursor.descend(pivot_bin, histogram.pivot_above);
+    clear_bins<kThreads>(histogram);
+    __syncthreads();
+  }
+}
+
+// Puts `winners[0, num_winners)` into the order asked for. The buffer has room for the next power
+// of two. Begins and ends complete.
+template <int kThreads>
+__device__ void sort_winners(Order order, Composite* winners, std::uint32_t num_winners) {
+  if (order == Order::kAny || num_winners < 2) return;
+  const int log2_size = 32 - __clz(static_cast<int>(num_winners - 1));
+  const bool by_position = order == Order::kIndex;
+  for (std::uint32_t i = threadIdx.x; i < (1u << log2_size); i += kThreads) {
+    if (i >= num_winners) {
+      winners[i] = kNoComposite;
+    } else if (by_position) {
+      winners[i] = swap_halves(winners[i]);
+    }
+  }
+  block_sort_descending<kThreads>(winners, log2_size);
+  if (!by_position) return;
+  for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
+    winners[i] = swap_halves(winners[i]);
+  }
+  __syncthreads();
+}
+
+}  // namespace deepselect::cuda

@@ -1,0 +1,29 @@
+// One launch function per variant: from a plan to kernels on a stream. No torch.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/plan.h"
+#include "deepselect/contract.h"
+
+namespace deepselect::cuda {
+
+struct LaunchContext {
+  TopkParams params;
+  Plan plan;
+  void* workspace;            // plan.workspace_bytes of uninitialised device memory, or null
+  std::int32_t device_index;  // the current device
+  cudaStream_t stream;
+};
+
+// Each enqueues the whole call and returns; throws std::runtime_error that names the variant where
+// CUDA refuses.
+void launch_row_radix(const LaunchContext& context);
+
+// Limits of a device, read once per device and process.
+const DeviceLimits& device_limits(std::int32_t device_index);
+
+}  // namespace deepselect::cuda

@@ -1,0 +1,114 @@
+// The op on CUDA tensors: device guard, stream, plan, workspace, launch. For every variant V there
+// is also a private op deepselect::_topk_V with topk's schema, which forces it.
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/accelerator.h>
+#include <torch/csrc/stable/library.h>
+
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cuda/launch/launch.h"
+#include "cuda/plan.h"
+#include "op/entry.h"
+#include "op/schema.h"
+
+namespace deepselect {
+namespace {
+
+using cuda::Variant;
+
+cudaStream_t current_stream(std::int32_t device_index) {
+  void* stream = nullptr;
+  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device_index, &stream));
+  return static_cast<cudaStream_t>(stream);
+}
+
+// Memory of torch's allocator, in order on the current stream: freed on return, and reused only by
+// later work of the same stream.
+op::Tensor allocate_workspace(std::size_t num_bytes, std::int32_t device_index) {
+  const auto size = static_cast<std::int64_t>(num_bytes);
+  const std::int64_t stride = 1;
+  AtenTensorHandle handle = nullptr;
+  STABLE_TORCH_ERROR_CODE_CHECK(
+      aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(),
+                               aoti_torch_device_type_cuda(), device_index, &handle));
+  return op::Tensor(handle);
+}
+
+void launch(const cuda::LaunchContext& context) {
+  switch (context.plan.variant) {
+    case Variant::kRowRadix:
+      return cuda::launch_row_radix(context);
+  }
+}
+
+void run_planned(const TopkParams& params, std::int32_t device_index,
+                 std::optional<Variant> forced) {
+  const torch::stable::accelerator::DeviceGuard guard(device_index);
+  cuda::LaunchContext context{};
+  context.params = params;
+  context.plan = cuda::make_plan(params, cuda::device_limits(device_index), forced);
+  context.device_index = device_index;
+  context.stream = current_stream(device_index);
+  if (context.plan.workspace_bytes == 0) return launch(context);
+  const op::Tensor workspace = allocate_workspace(context.plan.workspace_bytes, device_index);
+  context.workspace = workspace.mutable_data_ptr();
+  launch(context);
+}
+
+struct CudaBackend {
+  static constexpr BackendLimits kLimits = kCudaLimits;
+  static void run(const TopkParams& params, std::int32_t device_index) {
+    run_planned(params, device_index, std::nullopt);
+  }
+};
+
+template <Variant kVariant>
+struct ForcedBackend {
+  static constexpr BackendLimits kLimits = kCudaLimits;
+  static void run(const TopkParams& params, std::int32_t device_index) {
+    run_planned(params, device_index, kVariant);
+  }
+};
+
+template <Variant kVariant>
+void define_forced(torch::stable::detail::StableLibrary& library) {
+  const std::string name = std::string("_topk_") + cuda::variant_name(kVariant);
+  library.def((name + op::kTopkSignature).c_str());
+  library.def((name + ".out" + op::kTopkOutSignature).c_str());
+}
+
+template <Variant kVariant>
+void implement_forced(torch::stable::detail::StableLibrary& library) {
+  const std::string name = std::string("_topk_") + cuda::variant_name(kVariant);
+  library.impl(name.c_str(), TORCH_BOX(&op::topk<ForcedBackend<kVariant>>));
+  library.impl((name + ".out").c_str(), TORCH_BOX(&op::topk_out<ForcedBackend<kVariant>>));
+}
+
+using AllVariants = std::make_index_sequence<std::size(cuda::kAllVariants)>;
+
+template <std::size_t... kIndices>
+void define_all_forced(torch::stable::detail::StableLibrary& library,
+                       std::index_sequence<kIndices...>) {
+  (define_forced<cuda::kAllVariants[kIndices]>(library), ...);
+}
+
+template <std::size_t... kIndices>
+void implement_all_forced(torch::stable::detail::StableLibrary& library,
+                          std::index_sequence<kIndices...>) {
+  (implement_forced<cuda::kAllVariants[kIndices]>(library), ...);
+}
+
+STABLE_TORCH_LIBRARY_FRAGMENT(deepselect, m) {
+  define_all_forced(m, AllVariants{});
+}
+
+STABLE_TORCH_LIBRARY_IMPL(deepselect, CUDA, m) {
+  op::register_backend<CudaBackend>(m);
+  implement_all_forced(m, AllVariants{});
+}
+
+}  // namespace
+}  // namespace deepselect

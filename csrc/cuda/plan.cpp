@@ -1,0 +1,78 @@
+#include "cuda/plan.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "cuda/smem/row_radix.h"
+#include "cuda/tuning/row_radix.h"
+
+namespace deepselect::cuda {
+namespace {
+
+std::int64_t next_power_of_two(std::int64_t x) {
+  std::int64_t power = 1;
+  while (power < x) power *= 2;
+  return power;
+}
+
+// ---- row_radix --------------------------------------------------------------------------------
+
+bool row_radix_can_serve(const TopkParams& params, const DeviceLimits&) {
+  return params.k <= RowRadixPolicy::kMaxSharedK || params.order != Order::kValue;
+}
+
+Plan plan_row_radix(const TopkParams& params, const DeviceLimits&) {
+  using Policy = RowRadixPolicy;
+  Plan plan{};
+  plan.variant = Variant::kRowRadix;
+  plan.grid_ctas = static_cast<std::uint32_t>(params.num_rows);
+  plan.cta_threads = Policy::kThreads;
+  plan.cluster_ctas = 1;
+  plan.ctas_per_row = 1;
+  std::int64_t winner_capacity = Policy::kPivotSurvivors;
+  plan.survivor_capacity = Policy::kPivotSurvivors;
+  if (params.k <= Policy::kMaxSharedK) {
+    plan.survivor_capacity = static_cast<std::int32_t>(params.k) + Policy::kSpareSurvivors;
+    winner_capacity = next_power_of_two(params.k);
+  }
+  plan.smem_bytes = row_radix_smem_bytes(static_cast<std::size_t>(plan.survivor_capacity),
+                                         static_cast<std::size_t>(winner_capacity));
+  return plan;
+}
+
+// ---- the table of variants --------------------------------------------------------------------
+
+struct VariantPlanner {
+  bool (*can_serve)(const TopkParams& params, const DeviceLimits& limits);
+  Plan (*plan)(const TopkParams& params, const DeviceLimits& limits);
+};
+
+VariantPlanner planner_of(Variant variant) {
+  switch (variant) {
+    case Variant::kRowRadix:
+      return {&row_radix_can_serve, &plan_row_radix};
+  }
+  throw std::invalid_argument("deepselect.topk: unknown CUDA variant");
+}
+
+Variant choose(const TopkParams&, const DeviceLimits&) {
+  return Variant::kRowRadix;
+}
+
+}  // namespace
+
+bool can_serve(Variant variant, const TopkParams& params, const DeviceLimits& limits) {
+  return planner_of(variant).can_serve(params, limits);
+}
+
+Plan make_plan(const TopkParams& params, const DeviceLimits& limits,
+               std::optional<Variant> forced) {
+  const Variant variant = forced ? *forced : choose(params, limits);
+  if (!can_serve(variant, params, limits)) {
+    throw std::invalid_argument(std::string("deepselect.topk: CUDA variant ") +
+                                variant_name(variant) + " cannot serve this call");
+  }
+  return planner_of(variant).plan(params, limits);
+}
+
+}  // namespace deepselect::cuda

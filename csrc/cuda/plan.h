@@ -1,0 +1,42 @@
+// Which variant serves a call, and with what resources: a pure function of the call and the
+// device's limits, tested without a device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "cuda/variant.h"
+#include "deepselect/contract.h"
+
+namespace deepselect::cuda {
+
+// What a plan may depend on, read once per device.
+struct DeviceLimits {
+  std::int32_t compute_capability;  // 90 for sm_90
+  std::int32_t num_sms;
+  std::int32_t smem_bytes_per_cta;  // opt-in maximum
+  std::int32_t smem_bytes_per_sm;
+  std::int32_t max_cluster_ctas;  // non-portable size included; 0 where clusters do not exist
+};
+
+struct Plan {
+  Variant variant;
+  std::uint32_t grid_ctas;
+  std::int32_t cta_threads;
+  std::int32_t cluster_ctas;       // 1: no cluster
+  std::int32_t ctas_per_row;       // 0: a CTA serves more than one row
+  std::int32_t survivor_capacity;  // composites that the on-chip buffer holds
+  std::size_t smem_bytes;          // dynamic shared memory of a CTA
+  std::size_t workspace_bytes;     // global memory for the call, 256-byte aligned
+};
+
+// Whether `variant` can serve the call at all (not whether it should).
+bool can_serve(Variant variant, const TopkParams& params, const DeviceLimits& limits);
+
+// The plan for a checked call with num_rows >= 1 and k >= 1. A forced variant must be able to serve
+// the call; throws std::invalid_argument that names the variant otherwise.
+Plan make_plan(const TopkParams& params, const DeviceLimits& limits,
+               std::optional<Variant> forced = std::nullopt);
+
+}  // namespace deepselect::cuda

@@ -1,0 +1,50 @@
+// One function per arithmetic or bit-manipulation instruction that C++ has no spelling for.
+#pragma once
+
+#include <cstdint>
+
+namespace deepselect::cuda::ptx {
+
+// fma.rn.bf16x2 (PTX ISA 9.7.4.4, sm_80): a * b + c on two packed bfloat16. Subnormals are kept;
+// NaN results are the canonical 0x7FFF.
+__device__ __forceinline__ std::uint32_t fma_bf16x2(std::uint32_t a, std::uint32_t b,
+                                                    std::uint32_t c) {
+  std::uint32_t d;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
+
+// fma.rn.f16x2 (PTX ISA 9.7.4.4, sm_53): as above on two packed float16.
+__device__ __forceinline__ std::uint32_t fma_f16x2(std::uint32_t a, std::uint32_t b,
+                                                   std::uint32_t c) {
+  std::uint32_t d;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
+
+// fma.rn.f32 (PTX ISA 9.7.3.6) without .ftz whatever the compiler's flags: subnormals are kept; NaN
+// results are the canonical 0x7FFFFFFF.
+__device__ __forceinline__ std::uint32_t fma_f32(std::uint32_t a, std::uint32_t b,
+                                                 std::uint32_t c) {
+  float d;
+  asm("fma.rn.f32 %0, %1, %2, %3;"
+      : "=f"(d)
+      : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)), "f"(__uint_as_float(c)));
+  return __float_as_uint(d);
+}
+
+// prmt.b32 (PTX ISA 9.7.9.7) in its sign-replicating form: each 16-bit half becomes 0xFFFF where
+// its sign bit is set, else 0.
+__device__ __forceinline__ std::uint32_t replicate_signs_16x2(std::uint32_t a) {
+  std::uint32_t d;
+  asm("prmt.b32 %0, %1, 0, 0xBB99;" : "=r"(d) : "r"(a));
+  return d;
+}
+
+__device__ __forceinline__ std::uint32_t lanes_below() {
+  std::uint32_t mask;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+  return mask;
+}
+
+}  // namespace deepselect::cuda::ptx

@@ -1,0 +1,174 @@
+// The CUDA backend's plans, without a device: every plan fits its device, the resources cover what
+// the kernels address, and refusals name the variant. Also the radix search over composites, on
+// the host.
+#include "cuda/plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cuda/common/composite.h"
+#include "cuda/common/radix_cursor.h"
+#include "cuda/smem/row_radix.h"
+#include "cuda/tuning/row_radix.h"
+#include "expect.h"
+
+namespace {
+
+using namespace deepselect;
+using cuda::Composite;
+using cuda::DeviceLimits;
+using cuda::make_plan;
+using cuda::Plan;
+using cuda::RadixCursor;
+using cuda::Variant;
+
+constexpr DeviceLimits kA100{80, 108, 166912, 167936, 0};
+constexpr DeviceLimits kH200{90, 132, 232448, 233472, 16};
+constexpr DeviceLimits kB200{100, 148, 232448, 233472, 16};
+constexpr DeviceLimits kRtx5090{120, 170, 101376, 102400, 8};
+constexpr DeviceLimits kDevices[] = {kA100, kH200, kB200, kRtx5090};
+
+TopkParams call(std::int64_t num_rows, std::int64_t num_cols, std::int64_t k,
+                ValueType type = ValueType::kBFloat16, Order order = Order::kAny) {
+  TopkParams params{};
+  params.num_rows = num_rows;
+  params.num_cols = num_cols;
+  params.input_row_stride_items = num_cols;
+  params.k = k;
+  params.value_type = type;
+  params.order = order;
+  params.largest = true;
+  return params;
+}
+
+void check_plan(const Plan& plan, const DeviceLimits& limits) {
+  EXPECT(plan.grid_ctas >= 1);
+  EXPECT(plan.cta_threads >= 32 && plan.cta_threads <= 1024 && plan.cta_threads % 32 == 0);
+  EXPECT(plan.cluster_ctas >= 1 && plan.grid_ctas % plan.cluster_ctas == 0);
+  EXPECT(plan.cluster_ctas == 1 || plan.cluster_ctas <= limits.max_cluster_ctas);
+  EXPECT(plan.smem_bytes <= static_cast<std::size_t>(limits.smem_bytes_per_cta));
+}
+
+void check_every_plan_fits() {
+  constexpr std::int64_t kRows[] = {1, 7, 8, 64, 133, 256, 4096, 65536, kMaxInt32};
+  constexpr std::int64_t kCols[] = {0,     1,      70,      256,     4096,     16384,
+                                    65536, 129280, 1 << 20, 1 << 28, kMaxInt32};
+  constexpr std::int64_t kKs[] = {1, 20, 512, 2048, 4096, 4097, 100000, kMaxInt32};
+  constexpr ValueType kTypes[] = {ValueType::kBFloat16, ValueType::kFloat16, ValueType::kFloat32,
+                                  ValueType::kInt32};
+  for (const DeviceLimits& limits : kDevices) {
+    for (std::int64_t rows : kRows) {
+      for (std::int64_t cols : kCols) {
+        for (std::int64_t k : kKs) {
+          for (ValueType type : kTypes) {
+            for (Order order : {Order::kAny, Order::kValue, Order::kIndex}) {
+              const TopkParams params = call(rows, cols, k, type, order);
+              for (Variant variant : cuda::kAllVariants) {
+                if (!cuda::can_serve(variant, params, limits)) continue;
+                check_plan(make_plan(params, limits, variant), limits);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+void check_row_radix() {
+  const Plan small = make_plan(call(4096, 65536, 512), kH200, Variant::kRowRadix);
+  EXPECT(small.grid_ctas == 4096);
+  EXPECT(small.survivor_capacity == 512 + cuda::RowRadixPolicy::kSpareSurvivors);
+  EXPECT(small.smem_bytes == cuda::row_radix_smem_bytes(small.survivor_capacity, 512));
+  EXPECT(small.workspace_bytes == 0);
+
+  // The sort pads to a power of two.
+  const Plan odd = make_plan(call(1, 65536, 513), kH200, Variant::kRowRadix);
+  EXPECT(odd.smem_bytes == cuda::row_radix_smem_bytes(odd.survivor_capacity, 1024));
+}
+
+// The k-th best of `composites` as the kernels find it, stopping at bins of `capacity` elements.
+Composite search(const std::vector<Composite>& composites, RadixCursor cursor, std::uint32_t k,
+                 std::uint32_t capacity, int* num_histograms) {
+  for (;;) {
+    ++*num_histograms;
+    std::vector<std::uint32_t> bins(RadixCursor::kNumBins);
+    for (Composite composite : composites) {
+      const std::uint64_t bin = cursor.bin(composite);
+      if (bin < bins.size()) ++bins[bin];
+    }
+    std::uint32_t above = 0;
+    std::uint32_t pivot = 0;
+    while (cursor.num_above() + above + bins[pivot] < k) above += bins[pivot++];
+    const std::uint32_t count = bins[pivot];
+    cursor.descend(pivot, above);
+    if (count > capacity) continue;
+
+    std::vector<Composite> in_bin;
+    std::uint32_t better = 0;
+    for (Composite composite : composites) {
+      better += composite > cursor.high();
+      if (composite >= cursor.low() && composite <= cursor.high()) in_bin.push_back(composite);
+    }
+    EXPECT(better == cursor.num_above());
+    EXPECT(in_bin.size() == count);
+    std::sort(in_bin.rbegin(), in_bin.rend());
+    return in_bin[k - 1 - better];
+  }
+}
+
+void check_radix_search(int key_bits, std::uint32_t num_distinct, std::uint32_t num_items,
+                        int max_histograms) {
+  std::mt19937 random(key_bits * 31 + num_distinct + num_items);
+  const std::uint32_t max_key = key_bits == 32 ? ~0u : (1u << key_bits) - 1;
+  std::vector<Composite> composites;
+  for (std::uint32_t position = 0; position < num_items; ++position) {
+    const std::uint32_t key = max_key - random() % num_distinct * (max_key / num_distinct);
+    composites.push_back(composite_key(key, position));
+  }
+  std::vector<Composite> sorted = composites;
+  std::sort(sorted.rbegin(), sorted.rend());
+  for (std::uint32_t k : {1u, num_items / 3 + 1, num_items}) {
+    for (std::uint32_t capacity : {1u, 64u}) {
+      int num_histograms = 0;
+      EXPECT(search(composites, RadixCursor(key_bits, num_items), k, capacity, &num_histograms) ==
+             sorted[k - 1]);
+      EXPECT(num_histograms <= max_histograms);
+      int unused = 0;
+      EXPECT(search(composites, RadixCursor::over(sorted.back(), sorted.front()), k, capacity,
+                    &unused) == sorted[k - 1]);
+    }
+  }
+}
+
+void check_refusals() {
+  const TopkParams params = call(1, 100000, 5000, ValueType::kFloat32, Order::kValue);
+  EXPECT(!cuda::can_serve(Variant::kRowRadix, params, kH200));
+  std::string message;
+  try {
+    make_plan(params, kH200, Variant::kRowRadix);
+  } catch (const std::invalid_argument& error) {
+    message = error.what();
+  }
+  EXPECT(message.find("row_radix") != std::string::npos);
+}
+
+}  // namespace
+
+int main() {
+  check_every_plan_fits();
+  check_row_radix();
+  for (int key_bits : {16, 32}) {
+    for (std::uint32_t num_distinct : {1u, 2u, 40000u}) {
+      for (std::uint32_t num_items : {1u, 2u, 2048u, 2049u, 70000u}) {
+        check_radix_search(key_bits, num_distinct, num_items, key_bits == 16 ? 4 : 5);
+      }
+    }
+  }
+  check_refusals();
+  return expect::verdict();
+}
