@@ -171,6 +171,15 @@ def all_nan(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> T
     return _random_nans(rows, cols, dtype, generator)
 
 
+def hot_block(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
+    """Normal, but the best elements lie side by side: up to 4096 columns stand above the rest."""
+    x = _normal(rows, cols, generator)
+    width = min(cols, 4096)
+    start = int(_integers(0, cols - width + 1, 1, 1, generator))
+    x[:, start : start + width] += 16
+    return _cast(x, dtype)
+
+
 def alternating_extremes(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
     """Greatest, least, greatest, ..."""
     info: Any = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
@@ -203,6 +212,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
         infinities,
         some_nans,
         all_nan,
+        hot_block,
         alternating_extremes,
     )
 }
