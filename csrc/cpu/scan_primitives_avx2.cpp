@@ -1,0 +1,172 @@
+// AVX2 with BMI and POPCNT: Haswell and later, Zen and later.
+#include <immintrin.h>
+
+#include <type_traits>
+
+#include "cpu/scan_loops.h"
+
+namespace deepselect::cpu {
+namespace {
+
+// For every byte, the numbers of its set bits, ascending: what compress is made of here.
+struct BitNumbers {
+  std::uint8_t of[256][8];
+};
+
+constexpr BitNumbers bit_numbers() {
+  BitNumbers table{};
+  for (int byte = 0; byte < 256; ++byte) {
+    int count = 0;
+    for (int bit = 0; bit < 8; ++bit) {
+      if ((byte >> bit) & 1) table.of[byte][count++] = static_cast<std::uint8_t>(bit);
+    }
+  }
+  return table;
+}
+
+constexpr BitNumbers kBitNumbers = bit_numbers();
+
+// As its AVX-512 counterpart: few marks without a branch per mark, many by table.
+inline void list_word_avx2(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
+  constexpr int kFewMarks = 4;
+  if (__builtin_popcountll(word) <= kFewMarks) {
+    for (int i = 0; i < kFewMarks; ++i) {
+      positions[i] = first + static_cast<std::uint32_t>(_tzcnt_u64(word));
+      word = _blsr_u64(word);
+    }
+    return;
+  }
+  for (int lane = 0; lane < kMarksPerWord; lane += 8) {
+    const auto byte = static_cast<std::uint8_t>(word >> lane);
+    const __m128i numbers = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kBitNumbers.of[byte]));
+    const __m256i base = _mm256_set1_epi32(static_cast<int>(first) + lane);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(positions),
+                        _mm256_add_epi32(base, _mm256_cvtepu8_epi32(numbers)));
+    positions += __builtin_popcount(byte);
+  }
+}
+
+template <typename KeyType>
+struct Lanes;
+
+// Two registers, so that one movemask serves 32 lanes.
+template <>
+struct Lanes<std::int16_t> {
+  using Key = std::int16_t;
+  struct Vec {
+    __m256i low;
+    __m256i high;
+  };
+  static constexpr int kLanes = 32;
+
+  static __m256i broadcast_register(Key key) { return _mm256_set1_epi16(key); }
+  static Vec broadcast(Key key) { return {broadcast_register(key), broadcast_register(key)}; }
+  static Vec min(Vec a, Vec b) {
+    return {_mm256_min_epi16(a.low, b.low), _mm256_min_epi16(a.high, b.high)};
+  }
+  static Vec max(Vec a, Vec b) {
+    return {_mm256_max_epi16(a.low, b.low), _mm256_max_epi16(a.high, b.high)};
+  }
+  static Vec load(const void* items) {
+    const auto* registers = static_cast<const __m256i*>(items);
+    return {_mm256_loadu_si256(registers), _mm256_loadu_si256(registers + 1)};
+  }
+  static void store(Vec vec, Key* keys) {
+    auto* registers = reinterpret_cast<__m256i*>(keys);
+    _mm256_storeu_si256(registers, vec.low);
+    _mm256_storeu_si256(registers + 1, vec.high);
+  }
+  static std::uint64_t at_least(Vec vec, Vec bound) {
+    const __m256i below = _mm256_packs_epi16(_mm256_cmpgt_epi16(bound.low, vec.low),
+                                             _mm256_cmpgt_epi16(bound.high, vec.high));
+    // packs works within 128-bit halves: put its four quarters back in order.
+    const __m256i ordered = _mm256_permute4x64_epi64(below, _MM_SHUFFLE(3, 1, 2, 0));
+    return static_cast<std::uint32_t>(~_mm256_movemask_epi8(ordered));
+  }
+
+  static __m256i signed_magnitude(__m256i bits, __m256i magnitude, __m256i infinity,
+                                  __m256i nan_key) {
+    const __m256i nan = _mm256_cmpgt_epi16(magnitude, infinity);
+    return _mm256_blendv_epi8(_mm256_sign_epi16(magnitude, bits), nan_key, nan);
+  }
+  template <typename Function>
+  static Vec map(Vec vec, Function function) {
+    return {function(vec.low), function(vec.high)};
+  }
+};
+
+template <>
+struct Lanes<std::int32_t> {
+  using Key = std::int32_t;
+  using Vec = __m256i;
+  static constexpr int kLanes = 8;
+
+  static __m256i broadcast_register(Key key) { return _mm256_set1_epi32(key); }
+  static Vec broadcast(Key key) { return broadcast_register(key); }
+  static Vec min(Vec a, Vec b) { return _mm256_min_epi32(a, b); }
+  static Vec max(Vec a, Vec b) { return _mm256_max_epi32(a, b); }
+  static Vec load(const void* items) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(items));
+  }
+  static void store(Vec vec, Key* keys) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys), vec);
+  }
+  static std::uint64_t at_least(Vec vec, Vec bound) {
+    const __m256i below = _mm256_cmpgt_epi32(bound, vec);
+    return static_cast<std::uint32_t>(~_mm256_movemask_ps(_mm256_castsi256_ps(below))) & 0xFF;
+  }
+
+  static __m256i signed_magnitude(__m256i bits, __m256i magnitude, __m256i infinity,
+                                  __m256i nan_key) {
+    const __m256i nan = _mm256_cmpgt_epi32(magnitude, infinity);
+    return _mm256_blendv_epi8(_mm256_sign_epi32(magnitude, bits), nan_key, nan);
+  }
+  template <typename Function>
+  static Vec map(Vec vec, Function function) {
+    return function(vec);
+  }
+};
+
+template <ValueType kType>
+struct Avx2 : Lanes<std::make_signed_t<BitsOf<kType>>> {
+  using Bits = BitsOf<kType>;
+  using Key = std::make_signed_t<Bits>;
+  using Base = Lanes<Key>;
+  using Vec = typename Base::Vec;
+
+  struct Rule {
+    explicit Rule(KeyRule<Key> rule)
+        : nan_key(Base::broadcast_register(rule.nan_key)),
+          flip(Base::broadcast_register(rule.flip)) {}
+    __m256i nan_key;
+    __m256i flip;
+  };
+
+  static Vec to_keys(const Bits* values, const Rule& rule) {
+    return Base::map(Base::load(values), [&rule](__m256i key) {
+      if constexpr (is_floating(kType)) {
+        constexpr Bits kMagnitude = static_cast<Bits>(Bits(~Bits(0)) >> 1);
+        const __m256i magnitude =
+            _mm256_and_si256(key, Base::broadcast_register(static_cast<Key>(kMagnitude)));
+        const __m256i infinity =
+            Base::broadcast_register(static_cast<Key>(ValueTraits<kType>::kInfinity));
+        key = Base::signed_magnitude(key, magnitude, infinity, rule.nan_key);
+      }
+      return _mm256_xor_si256(key, rule.flip);
+    });
+  }
+
+  static void list_word(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
+    list_word_avx2(word, first, positions);
+  }
+};
+
+constexpr IsaPrimitives kPrimitives = isa_primitives<Avx2>();
+
+}  // namespace
+
+const IsaPrimitives& scan_primitives_avx2() {
+  return kPrimitives;
+}
+
+}  // namespace deepselect::cpu

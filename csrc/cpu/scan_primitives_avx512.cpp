@@ -1,0 +1,111 @@
+// AVX-512 F, BW, VL and DQ: Skylake-SP and later, Zen 4 and later. Compress is
+// used in its register form only: as a store to memory it is microcoded on Zen.
+#include <immintrin.h>
+
+#include <type_traits>
+
+#include "cpu/scan_loops.h"
+
+namespace deepselect::cpu {
+namespace {
+
+// The marks of a word as positions. Most words of a long row hold few: those are written four at a
+// time without a branch per mark, the rest by compress.
+inline void list_word_avx512(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
+  constexpr int kFewMarks = 4;
+  if (__builtin_popcountll(word) <= kFewMarks) {
+    for (int i = 0; i < kFewMarks; ++i) {
+      positions[i] = first + static_cast<std::uint32_t>(_tzcnt_u64(word));
+      word = _blsr_u64(word);
+    }
+    return;
+  }
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  for (int lane = 0; lane < kMarksPerWord; lane += 16) {
+    const __mmask16 mask = static_cast<__mmask16>(word >> lane);
+    const __m512i base = _mm512_set1_epi32(static_cast<int>(first) + lane);
+    _mm512_storeu_si512(positions,
+                        _mm512_maskz_compress_epi32(mask, _mm512_add_epi32(base, lanes)));
+    positions += __builtin_popcount(mask);
+  }
+}
+
+template <typename KeyType>
+struct Lanes;
+
+template <>
+struct Lanes<std::int16_t> {
+  using Key = std::int16_t;
+  using Vec = __m512i;
+  static constexpr int kLanes = 32;
+
+  static Vec broadcast(Key key) { return _mm512_set1_epi16(key); }
+  static Vec min(Vec a, Vec b) { return _mm512_min_epi16(a, b); }
+  static Vec max(Vec a, Vec b) { return _mm512_max_epi16(a, b); }
+  static std::uint64_t at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi16_mask(vec, bound); }
+  static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
+    const Vec zero = _mm512_setzero_si512();
+    const Vec key = _mm512_mask_sub_epi16(bits, _mm512_movepi16_mask(bits), zero, magnitude);
+    return _mm512_mask_mov_epi16(key, _mm512_cmpgt_epi16_mask(magnitude, infinity), nan_key);
+  }
+};
+
+template <>
+struct Lanes<std::int32_t> {
+  using Key = std::int32_t;
+  using Vec = __m512i;
+  static constexpr int kLanes = 16;
+
+  static Vec broadcast(Key key) { return _mm512_set1_epi32(key); }
+  static Vec min(Vec a, Vec b) { return _mm512_min_epi32(a, b); }
+  static Vec max(Vec a, Vec b) { return _mm512_max_epi32(a, b); }
+  static std::uint64_t at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi32_mask(vec, bound); }
+  static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
+    const Vec zero = _mm512_setzero_si512();
+    const Vec key = _mm512_mask_sub_epi32(bits, _mm512_movepi32_mask(bits), zero, magnitude);
+    return _mm512_mask_mov_epi32(key, _mm512_cmpgt_epi32_mask(magnitude, infinity), nan_key);
+  }
+};
+
+template <ValueType kType>
+struct Avx512 : Lanes<std::make_signed_t<BitsOf<kType>>> {
+  using Bits = BitsOf<kType>;
+  using Key = std::make_signed_t<Bits>;
+  using Base = Lanes<Key>;
+  using Vec = typename Base::Vec;
+
+  struct Rule {
+    explicit Rule(KeyRule<Key> rule)
+        : nan_key(Base::broadcast(rule.nan_key)), flip(Base::broadcast(rule.flip)) {}
+    Vec nan_key;
+    Vec flip;
+  };
+
+  static Vec load(const Key* keys) { return _mm512_loadu_si512(keys); }
+  static void store(Vec vec, Key* keys) { _mm512_storeu_si512(keys, vec); }
+
+  static Vec to_keys(const Bits* values, const Rule& rule) {
+    Vec key = _mm512_loadu_si512(values);
+    if constexpr (is_floating(kType)) {
+      constexpr Bits kMagnitude = static_cast<Bits>(Bits(~Bits(0)) >> 1);
+      const Vec magnitude = _mm512_and_si512(key, Base::broadcast(static_cast<Key>(kMagnitude)));
+      const Vec infinity = Base::broadcast(static_cast<Key>(ValueTraits<kType>::kInfinity));
+      key = Base::signed_magnitude(key, magnitude, infinity, rule.nan_key);
+    }
+    return _mm512_xor_si512(key, rule.flip);
+  }
+
+  static void list_word(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
+    list_word_avx512(word, first, positions);
+  }
+};
+
+constexpr IsaPrimitives kPrimitives = isa_primitives<Avx512>();
+
+}  // namespace
+
+const IsaPrimitives& scan_primitives_avx512() {
+  return kPrimitives;
+}
+
+}  // namespace deepselect::cpu
