@@ -34,7 +34,8 @@ _HEAD_MIXES = (
 
 _HASH_BITS = 16
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_CHUNK_TOKENS = 4096
+# Tokens worked on at once: few enough for memory, many enough that threads seldom wait for another.
+_CHUNK_TOKENS = 1 << 15
 
 
 class ContextFeatures:

@@ -94,12 +94,12 @@ def _draw_recalls(axes: Axes, step: Step) -> None:
     axes.set_xlabel("queries, best first (%)")
     axes.set_ylabel("attention mass (%)")
     axes.set_ylim(0, 102)
-    axes.legend(edgecolor="none")
+    axes.legend(edgecolor="none", framealpha=0.6)
 
 
 def _draw_scores(axes: Axes, step: Step) -> None:
     """Scores of the typical query along its context, and what was selected."""
-    row = step.typical_row
+    row = step.row_at(0.5)
     scores, selected, threshold = _row_data(step, row)
     edges = np.linspace(0, len(scores), min(_BINS, len(scores)) + 1).astype(np.int64)[:-1]
     highest = np.maximum.reduceat(scores, edges)
@@ -117,12 +117,13 @@ def _draw_scores(axes: Axes, step: Step) -> None:
 
 def _draw_distribution(axes: Axes, step: Step) -> None:
     """Histogram of the same scores, the selected part in colour."""
-    scores, selected, threshold = _row_data(step, step.typical_row)
+    scores, selected, threshold = _row_data(step, step.row_at(0.5))
     edges = np.linspace(0, scores.max(), 121).tolist()
     axes.hist(scores, edges, color=_OTHER, label="all")
     axes.hist(scores[selected], edges, color=_SELECTED, label="selected")
     axes.axvline(threshold, color=_SELECTED, lw=0.8, ls="--", label=f"threshold {threshold:.4g}")
     axes.set_yscale("log")
+    axes.set_ylim(bottom=0.7)
     axes.set_title("The same scores, counted")
     axes.set_xlabel("indexer score")
     axes.set_ylabel("positions")

@@ -17,8 +17,8 @@ def print_report(step: Step) -> None:
     _print_times(step.seconds)
     _print_exactness(step)
     _print_recalls(step)
-    _print_example("A typical query (median recall)", step, step.typical_row)
-    _print_example("The worst query (lowest recall)", step, step.worst_row)
+    for kind, quantile in (("good", 0.75), ("typical", 0.5), ("worst", 0.0)):
+        _print_example(kind, step, step.row_at(quantile))
 
 
 def _print_heading(title: str) -> None:
@@ -92,15 +92,16 @@ def _print_recalls(step: Step) -> None:
     )
 
 
-def _print_example(title: str, step: Step, row: int) -> None:
+def _print_example(kind: str, step: Step, row: int) -> None:
     corpus, position = step.corpus, step.positions[row]
     recall = float(step.recalls[INDEXER][row])
-    _print_heading(f"{title}: position {position:,} in {corpus.file_of(position)}")
+    _print_heading(
+        f"A query, {kind}: recall {recall:.1%}, position {position:,} in {corpus.file_of(position)}"
+    )
     before, token, _ = corpus.snippet(position, before=80)
     print(f"  text       ...{before}{token}")
     named = (f"{kind} {corpus.vocabulary[words[row]]!r}" for kind, words in step.next_words.items())
     print(f"  next word  {corpus.token(position + 1)!r} (named by {', by '.join(named)})")
-    print(f"  recall     {recall:.1%}")
 
     values, indices = step.selection.values[row], step.selection.indices[row]
     mass = step.row_mass(row)

@@ -47,16 +47,10 @@ class Step:
     next_words: dict[str, Tensor]
     seconds: dict[str, float]
 
-    @property
-    def typical_row(self) -> int:
-        """Query of median recall."""
-        recall = self.recalls[INDEXER]
-        return int(recall.argsort()[len(recall) // 2])
-
-    @property
-    def worst_row(self) -> int:
-        """Query of lowest recall."""
-        return int(self.recalls[INDEXER].argmin())
+    def row_at(self, quantile: float) -> int:
+        """Query whose recall lies at this quantile of the batch: 0 the lowest, 0.5 the median."""
+        order = self.recalls[INDEXER].argsort()
+        return int(order[int(quantile * (len(order) - 1))])
 
     def row_scores(self, row: int) -> Tensor:
         """Scores of one query over its context: shape (end[row],)."""

@@ -15,8 +15,13 @@ import numpy.typing as npt
 # Words and numbers whole, every other visible character by itself.
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
-# Not part of every installation (Debian packages tests apart), so not part of the text.
-_SKIPPED_FOLDERS = frozenset({"site-packages", "dist-packages", "test", "tests", "idle_test"})
+# Not part of every installation (Debian has packages for some), so not part of the text.
+_SKIPPED_FOLDERS = frozenset(
+    {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "tkinter"}
+)
+
+# Generated: a hundred code tables, near-copies that flatter any recall, and the build's settings.
+_GENERATED = re.compile(r"encodings/|_sysconfigdata")
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,9 @@ def _squeeze(text: str) -> str:
 
 def _sources(library: Path) -> Iterator[tuple[str, str]]:
     """Relative name and contents of every source, in an order that no file system decides."""
-    names = (path.relative_to(library) for path in library.rglob("*.py"))
-    for name in sorted(name.as_posix() for name in names if not _SKIPPED_FOLDERS & {*name.parts}):
+    paths = (path.relative_to(library) for path in library.rglob("*.py"))
+    names = (path.as_posix() for path in paths if not _SKIPPED_FOLDERS.intersection(path.parts))
+    for name in sorted(name for name in names if not _GENERATED.match(name)):
         yield name, (library / name).read_text(encoding="utf-8", errors="replace")
 
 
