@@ -1,11 +1,11 @@
 // A sum over an array, nine times: from the textbook tree to a kernel that runs at the speed of
 // memory. What is added is 32-bit words, modulo 2^32, so every kernel must find the same number.
 //
-// A sum needs one addition for every four bytes; the chip adds about thirty times faster than it
+// A sum needs one addition for every four bytes; the chip adds some fifteen times faster than it
 // reads. So the only question is whether the memory system always has enough to do. By Little's law
 // it needs  bandwidth x latency  bytes under way: at 4.5 TB/s and about 0.8 us that is 3.6 MB, or
 // 27 KB for each of 132 multiprocessors. A thread that reads one word, then meets its neighbours at
-// nine barriers, keeps four bytes under way for a short part of its life. Each step below removes
+// eight barriers, keeps four bytes under way for a short part of its life. Each step below removes
 // one reason for idling:
 //
 //   tree_divergent       a word per thread, a tree in shared memory; the threads that still work
@@ -13,7 +13,7 @@
 //   tree_interleaved     the working threads are packed into the first warps, but the words that
 //                        they add lie 2, 4, 8, ... apart: threads of a warp meet in the same bank
 //   tree_halving         the upper half is added to the lower: packed threads and packed words
-//   warp_sum             warps add in registers; one barrier a block instead of nine
+//   warp_sum             warps add in registers; one barrier a block instead of eight
 //   several_items        a fixed grid walks the array: barriers and block starts are paid once a
 //                        block, not once every 256 words
 //   several_under_way    eight loads are issued before the first is used

@@ -1,0 +1,154 @@
+"""Targets that are no single shape's time: ragged rows, hostile inputs, small k, host cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+import deepselect
+from harness import report
+from harness.cuda_run import CudaRun, ours
+from harness.results import Comparison
+from harness.shapes import (
+    HOSTILE,
+    HOSTILE_SHAPES,
+    RAGGED_CASES,
+    SAMPLER_ROWS,
+    RaggedCase,
+    Shape,
+    sampler_shape,
+)
+from harness.timing import GraphTimer, host_us, race_on_cuda
+
+# Row lengths are rounded to this for the equal rows, which are then aligned as usual.
+_EQUAL_COLS_MULTIPLE = 64
+
+
+def _note(cuda_run: CudaRun, comparison: Comparison, fault: str | None = None) -> None:
+    if fault is not None:
+        cuda_run.results.skipped[f"{comparison.group} {comparison.label}"] = f"WRONG: {fault}"
+    else:
+        cuda_run.results.comparisons.append(comparison)
+    print(report.comparison_row(comparison, fault), flush=True)
+
+
+def hostile(cuda_run: CudaRun) -> None:
+    """Hostile distributions against normal data, timed in turns."""
+    for shape in HOSTILE_SHAPES:
+        normal_inputs = cuda_run.inputs(shape)
+        normal = GraphTimer(ours(shape), normal_inputs, cuda_run.budget)
+        for distribution in HOSTILE:
+            hostile_shape = replace(shape, distribution=distribution)
+            inputs = cuda_run.inputs(hostile_shape)
+            timer = GraphTimer(ours(hostile_shape), inputs, cuda_run.budget)
+            times = race_on_cuda({"hostile": timer, "normal": normal}, cuda_run.budget.rounds)
+            comparison = Comparison(
+                "hostile",
+                hostile_shape.name,
+                times["hostile"].us,
+                times["normal"].us,
+                "ours on normal data",
+            )
+            fault = cuda_run.fault_of(hostile_shape, inputs, timer.outputs)
+            _note(cuda_run, comparison, fault)
+
+
+def _lengths(case: RaggedCase, device: torch.device) -> Tensor:
+    shape = case.shape
+    generator = torch.Generator(device).manual_seed(shape.rows * 7 + shape.k)
+    if case.kind == "uniform":
+        size = (shape.rows,)
+        lengths = torch.randint(1, shape.cols + 1, size, generator=generator, device=device)
+    else:
+        lengths = torch.full((shape.rows,), case.short_cols, device=device)
+        lengths[0] = shape.cols
+    return lengths.int()
+
+
+def ragged(cuda_run: CudaRun) -> None:
+    """Rows of different lengths against the same bytes in equal rows, and the longest row alone."""
+    for case in RAGGED_CASES:
+        shape = case.shape
+        inputs = cuda_run.inputs(shape)
+        end = _lengths(case, cuda_run.device)
+        mean_cols = round(end.double().mean().item() / _EQUAL_COLS_MULTIPLE) * _EQUAL_COLS_MULTIPLE
+        equal = replace(shape, cols=max(mean_cols, _EQUAL_COLS_MULTIPLE))
+        timers = {
+            "ragged": GraphTimer(ours(shape, end=end), inputs, cuda_run.budget),
+            "equal": GraphTimer(ours(equal), cuda_run.inputs(equal), cuda_run.budget),
+        }
+        if case.kind == "one_long":
+            alone = replace(shape, rows=1)
+            timers["alone"] = GraphTimer(ours(alone), cuda_run.inputs(alone), cuda_run.budget)
+        times = race_on_cuda(timers, cuda_run.budget.rounds)
+        yardstick = max(("equal", "alone"), key=lambda name: times[name].us if name in times else 0)
+        comparison = Comparison(
+            f"ragged {case.kind}",
+            f"{shape.name} in {shape.rows}x{equal.cols}",
+            times["ragged"].us,
+            times[yardstick].us,
+            {"equal": "same bytes in equal rows", "alone": "long row alone"}[yardstick],
+        )
+        fault = cuda_run.fault_of(shape, inputs, timers["ragged"].outputs, end)
+        _note(cuda_run, comparison, fault)
+
+
+def sampler(cuda_run: CudaRun) -> None:
+    """A k of 50 against k = 512, sorted with values, on the same inputs."""
+    for rows in SAMPLER_ROWS:
+        small, large = sampler_shape(rows, 50), sampler_shape(rows, 512)
+        inputs = cuda_run.inputs(small)
+        times = cuda_run.time({"small": (ours(small), inputs), "large": (ours(large), inputs)})
+        comparison = Comparison(
+            "sampler k=50", small.name, times["small"].us, times["large"].us, "ours at k = 512"
+        )
+        _note(cuda_run, comparison)
+
+
+def ties(cuda_run: CudaRun) -> None:
+    """Our op against a policy without lowest-index ties and the NaN rule, where there is one."""
+    bare_op = getattr(torch.ops.deepselect, "_topk_without_ties", None)
+    if bare_op is None:
+        cuda_run.results.skipped["ties and NaN"] = "this build has no policy without them"
+        return
+    for shape in HOSTILE_SHAPES:
+        inputs = cuda_run.inputs(shape)
+        options = {"order": shape.order, "return_values": shape.return_values}
+
+        def bare(x: Tensor, k: int = shape.k, options: dict[str, object] = options) -> object:
+            return bare_op.default(x, k, **options)
+
+        times = cuda_run.time({"ours": (ours(shape), inputs), "bare": (bare, inputs)})
+        comparison = Comparison(
+            "ties and NaN", shape.name, times["ours"].us, times["bare"].us, "ours without"
+        )
+        _note(cuda_run, comparison)
+
+
+def host(cuda_run: CudaRun) -> None:
+    """Host time of a call against torch.topk's: like with like, then what else is called."""
+    shape = Shape("indexer", "bfloat16", 8, 4096, 512)
+    x = cuda_run.inputs(shape)[0]
+    _host(cuda_run, "inference_mode", x, shape.k)
+    with torch.inference_mode(False), torch.no_grad():
+        _host(cuda_run, "no_grad", x.clone(), shape.k)  # x itself stays of inference mode
+
+
+def _host(cuda_run: CudaRun, mode: str, x: Tensor, k: int) -> None:
+    op = torch.ops.deepselect.topk.default
+    torch_us = host_us(lambda: torch.topk(x, k))
+    for label, call in (
+        ("op", lambda: op(x, k)),
+        ("op, indices only", lambda: op(x, k, return_values=False)),
+        ("deepselect.topk", lambda: deepselect.topk(x, k)),
+    ):
+        group = f"host {mode}" if label == "op" else f"host {mode}, other"
+        _note(cuda_run, Comparison(group, label, host_us(call), torch_us, "torch.topk"))
+
+
+EXTRAS: dict[str, Callable[[CudaRun], None]] = {
+    function.__name__: function for function in (hostile, ragged, sampler, ties, host)
+}
