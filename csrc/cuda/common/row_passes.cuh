@@ -66,6 +66,25 @@ __device__ void count_slots(const RowSlots<kType>& slots, std::uint32_t begin, s
       });
 }
 
+// Enters bins until at most `capacity` elements remain: in the pivot's bin, or, where
+// `with_better`, in it and in all better ones. All threads of the CTA call it.
+template <int kThreads, int kInFlight, ValueType kType>
+__device__ RadixCursor narrow_row(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
+                                  std::uint32_t num_wanted, std::uint32_t capacity,
+                                  bool with_better, Histogram& histogram) {
+  RadixCursor cursor(KeyMap<kType>::kKeyBits, slots.num_items());
+  for (;;) {
+    clear_bins<kThreads>(histogram);
+    __syncthreads();
+    count_slots<kThreads, kInFlight>(slots, 0, slots.num_slots(), key_map, cursor, histogram);
+    find_pivot_bin<kThreads>(histogram, num_wanted - 1 - cursor.num_above());
+    cursor.descend(histogram.pivot_bin, histogram.pivot_above);
+    const std::uint32_t remaining = histogram.pivot_count + (with_better ? cursor.num_above() : 0);
+    __syncthreads();
+    if (remaining <= capacity) return cursor;
+  }
+}
+
 // Appends the composites of the slots [begin, end) that lie in [low, high] to `buffer`, whose end
 // is `*buffer_end` in shared memory; there must be room. No barrier.
 template <int kThreads, int kInFlight, ValueType kType>

@@ -29,30 +29,6 @@
 
 namespace deepselect::cuda {
 
-namespace detail {
-
-// Enters bins until at most `capacity` elements remain: in the pivot's bin, or, where
-// `with_better`, in it and in all better ones. All threads of the CTA call it.
-template <class Policy, ValueType kType>
-__device__ RadixCursor narrow_row(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-                                  std::uint32_t num_wanted, std::uint32_t capacity,
-                                  bool with_better, Histogram& histogram) {
-  RadixCursor cursor(KeyMap<kType>::kKeyBits, slots.num_items());
-  for (;;) {
-    clear_bins<Policy::kThreads>(histogram);
-    __syncthreads();
-    count_slots<Policy::kThreads, Policy::kVectorsInFlight>(slots, 0, slots.num_slots(), key_map,
-                                                            cursor, histogram);
-    find_pivot_bin<Policy::kThreads>(histogram, num_wanted - 1 - cursor.num_above());
-    cursor.descend(histogram.pivot_bin, histogram.pivot_above);
-    const std::uint32_t remaining = histogram.pivot_count + (with_better ? cursor.num_above() : 0);
-    __syncthreads();
-    if (remaining <= capacity) return cursor;
-  }
-}
-
-}  // namespace detail
-
 template <ValueType kType, class Policy>
 __global__ void __launch_bounds__(Policy::kThreads, 1)
     row_radix_kernel(const __grid_constant__ TopkParams params, std::uint32_t survivor_capacity) {
@@ -80,8 +56,8 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
   if (params.k <= Policy::kMaxSharedK) {
     Composite bound = kNoComposite;
     if (num_items > survivor_capacity) {
-      bound = detail::narrow_row<Policy>(slots, key_map, num_wanted, survivor_capacity, true,
-                                         smem.finish.histogram)
+      bound = narrow_row<kThreads, Policy::kVectorsInFlight>(
+                  slots, key_map, num_wanted, survivor_capacity, true, smem.finish.histogram)
                   .low();
     }
     collect_slots<kThreads, Policy::kVectorsInFlight>(
@@ -95,7 +71,7 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
 
   Composite pivot = kNoComposite;
   if (num_items > num_wanted) {
-    const RadixCursor cursor = detail::narrow_row<Policy>(
+    const RadixCursor cursor = narrow_row<kThreads, Policy::kVectorsInFlight>(
         slots, key_map, num_wanted, survivor_capacity, false, smem.finish.histogram);
     collect_slots<kThreads, Policy::kVectorsInFlight>(slots, 0, slots.num_slots(), key_map,
                                                       cursor.low(), cursor.high(), survivors,
