@@ -7,7 +7,7 @@ reference too, for what is written out by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,3 +98,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("backend", "variant"), pairs, ids=ids)
     elif "backend" in wanted:
         metafunc.parametrize("backend", backends, ids=lambda backend: backend.device_type)
+
+
+@pytest.fixture
+def device(backend: testing.Backend) -> torch.device:
+    """Of every backend that takes unaligned float32."""
+    limits = backend.limits
+    if torch.float32 not in limits.value_dtypes or limits.row_alignment_bytes > 4:
+        pytest.skip(f"{backend.device_type} takes no unaligned float32")
+    return backend.device
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
