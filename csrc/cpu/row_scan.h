@@ -29,6 +29,21 @@
 
 namespace deepselect::cpu {
 
+// The window that is selected from after this one; data is null where there is none.
+struct NextWindow {
+  const void* data;
+  std::int64_t num_bytes;
+
+  // Starts loading it. Called when this window has been read and work goes on in scratch: the
+  // memory would rest meanwhile, and hardware prefetchers learn a short row only as it ends.
+  void fetch() const {
+    const char* bytes = static_cast<const char*>(data);
+    const std::int64_t num_fetched = std::min(num_bytes, kScanTuning.max_fetch_bytes);
+    for (std::int64_t i = 0; i < num_fetched; i += kCacheLineBytes) __builtin_prefetch(bytes + i);
+  }
+  static constexpr std::int64_t kCacheLineBytes = 64;
+};
+
 template <ValueType kType>
 class RowScan {
  public:
@@ -48,31 +63,34 @@ class RowScan {
 
   // The positions of the k best of `window`, ascending; the scan's until the next call. Requires
   // 0 <= k <= n.
-  std::uint32_t* select(const Bits* window, std::int64_t n, std::int64_t k) {
+  std::uint32_t* select(const Bits* window, std::int64_t n, std::int64_t k, NextWindow next) {
     if (k == 0 || k == n) {
       std::uint32_t* positions = positions_.reserve(n);
       for (std::int64_t i = 0; i < k; ++i) positions[i] = static_cast<std::uint32_t>(i);
     } else if (n <= kScanTuning.direct_items) {
       primitives_.make_keys(window, n, rule_, keys_.reserve(n + kOverrunItems));
-      list_best(n, k, positions_.reserve(k + kOverrunItems));
+      next.fetch();
+      mark_best_keys(n, k);
+      primitives_.list_marks(marks_.data(), num_mark_words(n), 0,
+                             positions_.reserve(k + kOverrunItems));
     } else if (is_dense(n, k)) {
       dense_.select(window, n, k, positions_.reserve(k));
-    } else if (!scan(window, n, k, sample_bound(window, n, k))) {
-      scan(window, n, k, std::numeric_limits<Key>::min());
+    } else if (!scan(window, n, k, sample_bound(window, n, k), next)) {
+      scan(window, n, k, std::numeric_limits<Key>::min(), next);
     }
     return positions_.data();
   }
 
-  // Cuts a list of ascending positions to the k best of them. Requires 1 <= k <= num_positions.
+  // Cuts a list of ascending positions to the k best of them; the list has kOverrunItems of room
+  // behind it. Requires 1 <= k <= num_positions.
   Cut<Key> keep_best(const Bits* window, std::uint32_t* positions, std::int64_t num_positions,
                      std::int64_t k) {
     Bits* values = values_.reserve(num_positions);
     for (std::int64_t i = 0; i < num_positions; ++i) values[i] = window[positions[i]];
     primitives_.make_keys(values, num_positions, rule_,
                           keys_.reserve(num_positions + kOverrunItems));
-    std::uint32_t* kept = kept_.reserve(k + kOverrunItems);
-    const Cut<Key> cut = list_best(num_positions, k, kept);
-    for (std::int64_t i = 0; i < k; ++i) positions[i] = positions[kept[i]];
+    const Cut<Key> cut = mark_best_keys(num_positions, k);
+    primitives_.keep_marked(marks_.data(), num_mark_words(num_positions), positions);
     return cut;
   }
 
@@ -89,14 +107,14 @@ class RowScan {
   }
 
   // The sparse pass; false where fewer than k items reach `bound`.
-  bool scan(const Bits* window, std::int64_t n, std::int64_t k, Key bound) {
+  bool scan(const Bits* window, std::int64_t n, std::int64_t k, Key bound, NextWindow next) {
     constexpr std::int64_t kSegmentItems = kScanTuning.segment_items;
     const std::int64_t capacity = 2 * k + kScanTuning.candidate_slack;
     std::uint32_t* positions = positions_.reserve(capacity + kSegmentItems + kOverrunItems);
-    std::uint64_t* marks = marks_.reserve(num_mark_words(kSegmentItems));
     std::int64_t num_candidates = 0;
     for (std::int64_t first = 0; first < n; first += kSegmentItems) {
       const std::int64_t num_items = std::min(kSegmentItems, n - first);
+      std::uint64_t* marks = marks_.reserve(num_mark_words(kSegmentItems));
       primitives_.mark_values(window + first, num_items, rule_, bound, marks);
       num_candidates +=
           primitives_.list_marks(marks, num_mark_words(num_items),
@@ -110,17 +128,17 @@ class RowScan {
         ++bound;
       }
     }
+    next.fetch();
     if (num_candidates > k) keep_best(window, positions, num_candidates, k);
     return num_candidates >= k;
   }
 
-  // Lists which of the n keys in keys_ are the k best.
-  Cut<Key> list_best(std::int64_t n, std::int64_t k, std::uint32_t* best) {
+  // Puts marks of the k best of the n keys in keys_ into marks_.
+  Cut<Key> mark_best_keys(std::int64_t n, std::int64_t k) {
     const Cut<Key> cut = find_cut(primitives_, keys_.data(), n, k, 0);
     const std::int64_t num_words = num_mark_words(n);
-    std::uint64_t* marks = cut_marks_.reserve(2 * num_words);
+    std::uint64_t* marks = marks_.reserve(2 * num_words);
     mark_best(primitives_, keys_.data(), n, k, cut, marks, marks + num_words);
-    primitives_.list_marks(marks, num_words, 0, best);
     return cut;
   }
 
@@ -129,11 +147,9 @@ class RowScan {
   RowSample<kType> sample_;
   DenseScan<kType> dense_;
   Buffer<std::uint32_t> positions_;
-  Buffer<std::uint32_t> kept_;
   Buffer<Bits> values_;
   Buffer<Key> keys_;
   Buffer<std::uint64_t> marks_;
-  Buffer<std::uint64_t> cut_marks_;
 };
 
 }  // namespace deepselect::cpu

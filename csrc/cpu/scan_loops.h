@@ -6,10 +6,11 @@
 // Simd<kType> supplies:
 //   Bits, Key, Vec       lane types and a vector of kLanes keys (kLanes divides 64)
 //   Rule(KeyRule<Key>)   the rule's constants in registers
-//   broadcast(key), load(keys), store(vec, keys), min(a, b), max(a, b)
+//   broadcast(key), load(keys), store(vec, keys), min(a, b), max(a, b), lowest(vec), highest(vec)
 //   to_keys(values, rule)   kLanes values as keys
 //   at_least(vec, bound)    kLanes bits, lane 0 lowest
 //   list_word(word, first, positions)   the marks of one word as positions
+//   keep_word(word, from, to)           the marked ones of 64 positions; to may be at or before from
 #pragma once
 
 #include <cstring>
@@ -128,15 +129,7 @@ struct Loops {
       min = Simd::min(min, vec);
       max = Simd::max(max, vec);
     }
-    Key mins[Simd::kLanes];
-    Key maxs[Simd::kLanes];
-    Simd::store(min, mins);
-    Simd::store(max, maxs);
-    KeyRange<Key> range{mins[0], maxs[0]};
-    for (int lane = 1; lane < Simd::kLanes; ++lane) {
-      range.min = mins[lane] < range.min ? mins[lane] : range.min;
-      range.max = maxs[lane] > range.max ? maxs[lane] : range.max;
-    }
+    KeyRange<Key> range{Simd::lowest(min), Simd::highest(max)};
     for (; i < n; ++i) {
       range.min = keys[i] < range.min ? keys[i] : range.min;
       range.max = keys[i] > range.max ? keys[i] : range.max;
@@ -160,13 +153,22 @@ struct Loops {
     }
     return out - positions;
   }
+
+  static void keep_marked(const std::uint64_t* marks, std::int64_t num_words,
+                          std::uint32_t* positions) {
+    std::uint32_t* out = positions;
+    for (std::int64_t w = 0; w < num_words; ++w) {
+      Simd::keep_word(marks[w], positions + w * kMarksPerWord, out);
+      out += __builtin_popcountll(marks[w]);
+    }
+  }
 };
 
 template <typename Primitives, typename Simd>
 constexpr Primitives primitives_of() {
   using L = Loops<Simd>;
   return {L::make_keys,  L::mark_values, L::mark_keys,   L::count_values,
-          L::count_keys, L::key_range,   L::count_marks, L::list_marks};
+          L::count_keys, L::key_range,   L::count_marks, L::list_marks, L::keep_marked};
 }
 
 template <template <ValueType> class Simd>

@@ -24,8 +24,8 @@ enum class Isa : std::uint8_t { kScalar, kAvx2, kAvx512 };
 // Marks are bit sets: bit i % 64 of word i / 64 stands for item i. Loops run over whole words.
 constexpr std::int64_t kMarksPerWord = 64;
 
-// Room behind the last item that a primitive's output array must have; what it writes there means
-// nothing. Inputs need none: nothing is read past their end.
+// Room behind the last item that an array of keys or positions must have where a primitive writes
+// it; what it writes there means nothing. Values need none: nothing is read past their end.
 constexpr std::int64_t kOverrunItems = 64;
 
 // How values become keys in one call. `nan_key` is the key before `flip`, which is 0 or, where the
@@ -67,6 +67,10 @@ struct ScanPrimitives {
   // Writes first + (number of the mark) for every mark, ascending; returns how many.
   std::int64_t (*list_marks)(const std::uint64_t* marks, std::int64_t num_words,
                              std::uint32_t first, std::uint32_t* positions);
+
+  // Moves the marked of the positions to the front, in place and in order.
+  void (*keep_marked)(const std::uint64_t* marks, std::int64_t num_words,
+                      std::uint32_t* positions);
 };
 
 struct IsaPrimitives {

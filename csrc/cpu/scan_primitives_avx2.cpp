@@ -46,6 +46,27 @@ inline void list_word_avx2(std::uint64_t word, std::uint32_t first, std::uint32_
   }
 }
 
+// Stores run up to 7 positions past the kept ones: onto positions already read.
+inline void keep_word_avx2(std::uint64_t word, const std::uint32_t* from, std::uint32_t* to) {
+  for (int lane = 0; lane < kMarksPerWord; lane += 8) {
+    const auto byte = static_cast<std::uint8_t>(word >> lane);
+    const __m256i numbers = _mm256_cvtepu8_epi32(
+        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kBitNumbers.of[byte])));
+    const __m256i kept = _mm256_permutevar8x32_epi32(
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + lane)), numbers);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), kept);
+    to += __builtin_popcount(byte);
+  }
+}
+
+// The only horizontal minimum there is: of 8 unsigned lanes. Of 16, each flipped by `flip`.
+inline int lowest_unsigned(__m256i vec, int flip) {
+  vec = _mm256_xor_si256(vec, _mm256_set1_epi16(static_cast<short>(flip)));
+  const __m128i half =
+      _mm_min_epu16(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
+  return _mm_extract_epi16(_mm_minpos_epu16(half), 0);
+}
+
 template <typename KeyType>
 struct Lanes;
 
@@ -66,6 +87,14 @@ struct Lanes<std::int16_t> {
   }
   static Vec max(Vec a, Vec b) {
     return {_mm256_max_epi16(a.low, b.low), _mm256_max_epi16(a.high, b.high)};
+  }
+  static Key lowest(Vec vec) {
+    return static_cast<Key>(
+        lowest_unsigned(_mm256_min_epi16(vec.low, vec.high), 0x8000) ^ 0x8000);
+  }
+  static Key highest(Vec vec) {
+    return static_cast<Key>(
+        lowest_unsigned(_mm256_max_epi16(vec.low, vec.high), 0x7FFF) ^ 0x7FFF);
   }
   static Vec load(const void* items) {
     const auto* registers = static_cast<const __m256i*>(items);
@@ -105,6 +134,18 @@ struct Lanes<std::int32_t> {
   static Vec broadcast(Key key) { return broadcast_register(key); }
   static Vec min(Vec a, Vec b) { return _mm256_min_epi32(a, b); }
   static Vec max(Vec a, Vec b) { return _mm256_max_epi32(a, b); }
+  static Key lowest(Vec vec) {
+    __m128i half = _mm_min_epi32(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
+    half = _mm_min_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(1, 0, 3, 2)));
+    return _mm_cvtsi128_si32(
+        _mm_min_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1))));
+  }
+  static Key highest(Vec vec) {
+    __m128i half = _mm_max_epi32(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
+    half = _mm_max_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(1, 0, 3, 2)));
+    return _mm_cvtsi128_si32(
+        _mm_max_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1))));
+  }
   static Vec load(const void* items) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(items));
   }
@@ -158,6 +199,9 @@ struct Avx2 : Lanes<std::make_signed_t<BitsOf<kType>>> {
 
   static void list_word(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
     list_word_avx2(word, first, positions);
+  }
+  static void keep_word(std::uint64_t word, const std::uint32_t* from, std::uint32_t* to) {
+    keep_word_avx2(word, from, to);
   }
 };
 

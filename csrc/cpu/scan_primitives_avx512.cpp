@@ -30,6 +30,23 @@ inline void list_word_avx512(std::uint64_t word, std::uint32_t first, std::uint3
   }
 }
 
+// Stores run up to 15 positions past the kept ones: onto positions already read.
+inline void keep_word_avx512(std::uint64_t word, const std::uint32_t* from, std::uint32_t* to) {
+  for (int lane = 0; lane < kMarksPerWord; lane += 16) {
+    const __mmask16 mask = static_cast<__mmask16>(word >> lane);
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(mask, _mm512_loadu_si512(from + lane)));
+    to += __builtin_popcount(mask);
+  }
+}
+
+// The only horizontal minimum there is: of 8 unsigned lanes. Of 16, each flipped by `flip`.
+inline int lowest_unsigned(__m256i vec, int flip) {
+  vec = _mm256_xor_si256(vec, _mm256_set1_epi16(static_cast<short>(flip)));
+  const __m128i half =
+      _mm_min_epu16(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
+  return _mm_extract_epi16(_mm_minpos_epu16(half), 0);
+}
+
 template <typename KeyType>
 struct Lanes;
 
@@ -42,6 +59,16 @@ struct Lanes<std::int16_t> {
   static Vec broadcast(Key key) { return _mm512_set1_epi16(key); }
   static Vec min(Vec a, Vec b) { return _mm512_min_epi16(a, b); }
   static Vec max(Vec a, Vec b) { return _mm512_max_epi16(a, b); }
+  static Key lowest(Vec vec) {
+    const __m256i half =
+        _mm256_min_epi16(_mm512_castsi512_si256(vec), _mm512_extracti64x4_epi64(vec, 1));
+    return static_cast<Key>(lowest_unsigned(half, 0x8000) ^ 0x8000);
+  }
+  static Key highest(Vec vec) {
+    const __m256i half =
+        _mm256_max_epi16(_mm512_castsi512_si256(vec), _mm512_extracti64x4_epi64(vec, 1));
+    return static_cast<Key>(lowest_unsigned(half, 0x7FFF) ^ 0x7FFF);
+  }
   static std::uint64_t at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi16_mask(vec, bound); }
   static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
     const Vec zero = _mm512_setzero_si512();
@@ -59,6 +86,8 @@ struct Lanes<std::int32_t> {
   static Vec broadcast(Key key) { return _mm512_set1_epi32(key); }
   static Vec min(Vec a, Vec b) { return _mm512_min_epi32(a, b); }
   static Vec max(Vec a, Vec b) { return _mm512_max_epi32(a, b); }
+  static Key lowest(Vec vec) { return _mm512_reduce_min_epi32(vec); }
+  static Key highest(Vec vec) { return _mm512_reduce_max_epi32(vec); }
   static std::uint64_t at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi32_mask(vec, bound); }
   static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
     const Vec zero = _mm512_setzero_si512();
@@ -97,6 +126,9 @@ struct Avx512 : Lanes<std::make_signed_t<BitsOf<kType>>> {
 
   static void list_word(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
     list_word_avx512(word, first, positions);
+  }
+  static void keep_word(std::uint64_t word, const std::uint32_t* from, std::uint32_t* to) {
+    keep_word_avx512(word, from, to);
   }
 };
 

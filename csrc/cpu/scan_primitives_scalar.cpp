@@ -19,6 +19,8 @@ struct Scalar {
   static void store(Vec vec, Key* keys) { *keys = vec; }
   static Vec min(Vec a, Vec b) { return a < b ? a : b; }
   static Vec max(Vec a, Vec b) { return a > b ? a : b; }
+  static Key lowest(Vec vec) { return vec; }
+  static Key highest(Vec vec) { return vec; }
 
   static Vec to_keys(const Bits* values, const Rule& rule) {
     if constexpr (is_floating(kType)) {
@@ -40,6 +42,10 @@ struct Scalar {
     for (; word != 0; word &= word - 1) {
       *positions++ = first + static_cast<std::uint32_t>(__builtin_ctzll(word));
     }
+  }
+
+  static void keep_word(std::uint64_t word, const std::uint32_t* from, std::uint32_t* to) {
+    for (; word != 0; word &= word - 1) *to++ = from[__builtin_ctzll(word)];
   }
 };
 

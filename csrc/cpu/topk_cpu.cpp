@@ -43,7 +43,7 @@ class TopkCall {
     run_tasks(pool_, num_threads_, num_tasks, [&](int slot, std::int64_t task) {
       const std::int64_t end = std::min((task + 1) * task_rows, params_.num_rows);
       for (std::int64_t row = task * task_rows; row < end; ++row) {
-        run_row(workers_[static_cast<std::size_t>(slot)], row);
+        run_row(workers_[static_cast<std::size_t>(slot)], row, row + 1 < end);
       }
     });
   }
@@ -93,7 +93,7 @@ class TopkCall {
   // Several tasks per thread, so that ragged rows balance, but each worth fetching.
   std::int64_t rows_per_task() const {
     const std::int64_t balanced = params_.num_rows / (8 * num_threads_);
-    const std::int64_t worthwhile = kScanTuning.min_items_per_thread / row_items(params_);
+    const std::int64_t worthwhile = kScanTuning.task_items / row_items(params_);
     return std::max<std::int64_t>(1, std::min(balanced, worthwhile));
   }
 
@@ -104,10 +104,15 @@ class TopkCall {
     return {index, view, row + view.begin, std::min(params_.k, view.size())};
   }
 
-  void run_row(Worker& worker, std::int64_t index) {
+  void run_row(Worker& worker, std::int64_t index, bool has_next) {
     const Row row = row_at(index);
+    NextWindow next{};
+    if (has_next) {
+      const Row next_row = row_at(index + 1);
+      next = {next_row.window, next_row.view.size() * static_cast<std::int64_t>(sizeof(Bits))};
+    }
     const std::uint32_t* positions =
-        ordered(worker, row, worker.scan.select(row.window, row.view.size(), row.k));
+        ordered(worker, row, worker.scan.select(row.window, row.view.size(), row.k, next));
     output_of(row, positions).write(0, params_.k);
   }
 
@@ -115,11 +120,11 @@ class TopkCall {
   void run_shared_row(std::int64_t index) {
     const Row row = row_at(index);
     const std::int64_t n = row.view.size();
-    if (n < 2 * kScanTuning.min_part_items) return run_row(workers_[0], index);
+    if (n < 2 * kScanTuning.min_part_items) return run_row(workers_[0], index, false);
 
     std::uint32_t* positions = nullptr;
     if (row.k == n) {
-      positions = workers_[0].scan.select(row.window, n, row.k);
+      positions = workers_[0].scan.select(row.window, n, row.k, {});
     } else if (row.k <= n / (num_threads_ * kScanTuning.dense_ratio)) {
       positions = select_in_parts(row);
     } else {
@@ -142,12 +147,12 @@ class TopkCall {
     const std::int64_t n = row.view.size();
     const std::int64_t num_parts =
         std::min<std::int64_t>(num_threads_, n / kScanTuning.min_part_items);
-    std::uint32_t* positions = positions_.reserve(num_parts * row.k);
+    std::uint32_t* positions = positions_.reserve(num_parts * row.k + kOverrunItems);
     run_tasks(pool_, num_threads_, num_parts, [&](int slot, std::int64_t part) {
       const std::int64_t begin = n * part / num_parts;
       const std::int64_t end = n * (part + 1) / num_parts;
       const std::uint32_t* best = workers_[static_cast<std::size_t>(slot)].scan.select(
-          row.window + begin, end - begin, row.k);
+          row.window + begin, end - begin, row.k, {});
       for (std::int64_t i = 0; i < row.k; ++i) {
         positions[part * row.k + i] = best[i] + static_cast<std::uint32_t>(begin);
       }

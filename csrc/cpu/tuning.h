@@ -26,6 +26,9 @@ struct ScanTuning {
   std::int64_t max_sample_items;
   std::int64_t sample_group_bytes;
 
+  // How much of the next row is loaded while this one's candidates are cut.
+  std::int64_t max_fetch_bytes;
+
   // Candidates beyond 2 k that are kept before the buffer is cut back to k.
   std::int64_t candidate_slack;
 
@@ -37,14 +40,18 @@ struct ScanTuning {
   std::int64_t min_items_per_thread;
   std::int64_t row_overhead_items;
 
+  // Rows are handed out in tasks of about this many items, so that each row but a task's last can
+  // load the next.
+  std::int64_t task_items;
+
   // Output entries worth a task of their own.
   std::int64_t entries_per_task;
 
   constexpr bool is_valid() const {
     return segment_items > 0 && segment_items % kMarksPerWord == 0 && direct_items >= 1 &&
            dense_ratio >= 2 && sample_ratio >= 2 && min_sample_items <= max_sample_items &&
-           direct_items >= min_sample_items && sample_group_bytes >= 4 && candidate_slack >= 0 &&
-           min_part_items > direct_items && min_items_per_thread >= 1 && row_overhead_items >= 0 &&
+           direct_items >= min_sample_items && sample_group_bytes >= 4 && max_fetch_bytes >= 0 && candidate_slack >= 0 &&
+           min_part_items > direct_items && min_items_per_thread >= 1 && row_overhead_items >= 0 && task_items >= 1 &&
            entries_per_task >= 1;
   }
 };
@@ -57,10 +64,12 @@ constexpr ScanTuning kScanTuning{
     /*min_sample_items=*/512,
     /*max_sample_items=*/8192,
     /*sample_group_bytes=*/32,
+    /*max_fetch_bytes=*/16384,
     /*candidate_slack=*/2048,
     /*min_part_items=*/32768,
     /*min_items_per_thread=*/16384,
     /*row_overhead_items=*/512,
+    /*task_items=*/131072,
     /*entries_per_task=*/65536,
 };
 static_assert(kScanTuning.is_valid(), "see ScanTuning");
