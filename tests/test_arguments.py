@@ -79,6 +79,8 @@ def test_tensors_of_another_device(name: str, backend: testing.Backend) -> None:
     stray = torch.zeros(shape, dtype=INT32, device=other)
     with pytest.raises(ValueError, match=rf"{name} must be on input's device, .+, got {other}"):
         deepselect.topk(m.x, K, **{name: stray})
+    with pytest.raises(ValueError, match=rf"{name} must be on input's device, .+, got {other}"):
+        deepselect.topk(m.x, K, **{name: stray}, out=(None, m.indices()))
 
 
 @pytest.mark.parametrize("name", ["values", "indices", "raw_indices"])

@@ -8,6 +8,18 @@ import torch
 from torch import Tensor
 
 
+def _check_devices(input: Tensor, **others: Tensor | None) -> None:
+    """One meta tensor is enough to bring a call here: without this check it would return tensors
+    that nobody writes.
+    """
+    for name, tensor in others.items():
+        if tensor is not None and tensor.device != input.device:
+            raise RuntimeError(
+                f"deepselect.topk: ValueError: {name} must be on input's device, {input.device}, "
+                f"got {tensor.device}; move it with .to(input.device)"
+            )
+
+
 @torch.library.register_fake("deepselect::topk")
 def _topk_fake(
     input: Tensor,
@@ -30,6 +42,15 @@ def _topk_fake(
 ) -> tuple[Tensor, Tensor]:
     torch._check(input.dim() >= 1, lambda: "deepselect.topk: input must have at least 1 dimension")
     torch._check(k >= 0, lambda: f"deepselect.topk: k must be >= 0, got {k}")
+    _check_devices(
+        input,
+        begin=begin,
+        end=end,
+        index_offset=index_offset,
+        page_table=page_table,
+        page_table_row=page_table_row,
+        page_table_begin=page_table_begin,
+    )
     shape = (*input.shape[:-1], k)
     values = input.new_empty(shape if return_values else (0,))
     indices = input.new_empty(shape, dtype=index_dtype or torch.int32)
@@ -37,8 +58,34 @@ def _topk_fake(
 
 
 @torch.library.register_fake("deepselect::topk.out")
-def _topk_out_fake(*args: Any, **kwargs: Any) -> None:
+def _topk_out_fake(
+    input: Tensor,
+    k: int,
+    begin: Tensor | None = None,
+    end: Tensor | None = None,
+    index_offset: Tensor | None = None,
+    page_table: Tensor | None = None,
+    page_table_row: Tensor | None = None,
+    page_table_begin: Tensor | None = None,
+    *,
+    indices: Tensor,
+    values: Tensor | None = None,
+    raw_indices: Tensor | None = None,
+    **options: Any,
+) -> None:
     """Writes into given tensors: no shape to infer. Arguments are checked when it runs."""
+    _check_devices(
+        input,
+        begin=begin,
+        end=end,
+        index_offset=index_offset,
+        page_table=page_table,
+        page_table_row=page_table_row,
+        page_table_begin=page_table_begin,
+        indices=indices,
+        values=values,
+        raw_indices=raw_indices,
+    )
 
 
 def _setup_context(

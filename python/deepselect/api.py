@@ -86,11 +86,16 @@ def topk(
         RuntimeError: no backend is built for input's device, or ``out`` is given where input
             requires grad.
     """
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"deepselect.topk: input must be of type Tensor, got {type(input).__name__}"
+        )
     if order == "any" and torch.are_deterministic_algorithms_enabled():
         order = "index"
     if out is None and raw_indices is not None:
         raise ValueError("deepselect.topk: raw_indices must be given together with out; pass out")
     if out is not None:
+        _check_out(out)
         if input.requires_grad and torch.is_grad_enabled():
             raise RuntimeError(
                 "deepselect.topk: out must not be given where input requires grad: it is not "
@@ -133,6 +138,19 @@ def topk(
         if user_error is None:
             raise
         raise user_error from None
+
+
+def _check_out(out: Any) -> None:
+    """What the op's schema cannot say, since it takes the outputs one by one."""
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        got = f"{len(out)} items" if isinstance(out, (tuple, list)) else type(out).__name__
+        raise TypeError(
+            f"deepselect.topk: out must be a pair, (values or None, indices), got {got}"
+        )
+    if not isinstance(out[1], Tensor):
+        raise TypeError(
+            f"deepselect.topk: indices must be of type Tensor, got {type(out[1]).__name__}"
+        )
 
 
 def _call(
