@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,11 +29,6 @@ from harness.timing import (
     time_by_events,
 )
 
-# The caching allocator is emptied before inputs of this size, since pieces of earlier ones do not
-# join, and when it holds this much, since it keeps the pools of graphs that are gone.
-_LARGE_BYTES = 2**31
-_MAX_CACHED_BYTES = 2**35
-
 
 def ours(shape: Shape, **arguments: Any) -> Call:
     """Our op on one input, by its overload: no Python of ours in between."""
@@ -51,6 +47,8 @@ class CudaRun:
 
     def __init__(self, budget: Budget, peers: PeersFile | None) -> None:
         """Prepares what can be had; what cannot is in ``results.skipped``."""
+        # Every graph capture collects garbage; it need not walk all of torch each time.
+        gc.freeze()
         self.budget = budget
         self.device = torch.device("cuda", torch.cuda.current_device())
         self.results = Results("cuda", describe("cuda"), CUDA_METHOD)
@@ -72,9 +70,6 @@ class CudaRun:
 
     def inputs(self, shape: Shape) -> list[Tensor]:
         """Fresh inputs of a shape."""
-        is_large = shape.input_bytes >= _LARGE_BYTES
-        if is_large or torch.cuda.memory_reserved() > _MAX_CACHED_BYTES:
-            torch.cuda.empty_cache()
         return make_inputs(shape, self.device, seed=next(self._seeds))
 
     def time(self, calls: dict[str, tuple[Call, Sequence[Tensor]]]) -> dict[str, Timed]:
