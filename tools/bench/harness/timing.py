@@ -122,7 +122,7 @@ class GraphTimer:
             event.record()
         torch.cuda.synchronize()
         times = [a.elapsed_time(b) for a, b in itertools.pairwise(events)]
-        return statistics.median(times) * 1e3 / self.num_calls
+        return float(statistics.median(times)) * 1e3 / self.num_calls
 
     def _estimate_us(self) -> float:
         stream = torch.cuda.Stream()
@@ -138,7 +138,7 @@ class GraphTimer:
             end.record()
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
-        return max(start.elapsed_time(end) * 1e3 / len(self.inputs), 1.0)
+        return max(float(start.elapsed_time(end)) * 1e3 / len(self.inputs), 1.0)
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def time_by_events(call: Call, inputs: Sequence[Tensor], *, num_calls: int = 24)
         call(inputs[i % len(inputs)])
         end.record()
     torch.cuda.synchronize()
-    return statistics.median(a.elapsed_time(b) for a, b in pairs) * 1e3
+    return float(statistics.median(a.elapsed_time(b) for a, b in pairs)) * 1e3
 
 
 def host_us(call: Callable[[], object], *, calls: int = 200, bursts: int = 20) -> float:
