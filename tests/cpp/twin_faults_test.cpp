@@ -1,0 +1,225 @@
+// Faults planted in small kernels: each must be caught, by a message that names the pipe, the line
+// and, where there is one, the offset. Ends with the same kernel without a fault, which must pass.
+#include <cstring>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "ascend/simd/simd.h"
+#include "expect.h"
+
+namespace {
+
+using namespace deepselect;
+using namespace deepselect::ascend::simd;
+using U16 = std::uint16_t;
+
+constexpr std::size_t kUbBytes = 248 * 1024;
+
+std::vector<U16> input(4096, 3);
+std::vector<U16> output(4096);
+
+enum class Fault {
+  kNone,
+  kMissingSet,
+  kMissingWait,
+  kDoubleSet,
+  kFlagLeftUp,
+  kEventIdTooHigh,
+  kCopyRacesWithRead,
+  kOutputBeforeStore,
+  kMissingVectorBarrier,
+  kMissingMemoryBarrier,
+  kScalarReadTooEarly,
+  kMisalignedLoad,
+  kMisalignedCopy,
+  kLoadPastBuffer,
+  kStorePastBuffer,
+  kStreamPastBuffer,
+  kCopyPastInput,
+  kCopyPastOutput,
+  kWriteIntoInput,
+  kUndefinedToOutput,
+  kUndefinedDecides,
+  kMaskOfOtherWidth,
+  kStreamNotEnded,
+  kStreamBaseMoves,
+  kGatherIndexUndefined,
+  kGatherPastBuffer,
+  kSortOverlaps,
+  kRegisterOutsideVectorFunction,
+  kLast,
+};
+
+void double_values(U16* dst, U16* src, std::uint32_t count, Fault fault) {
+  Register<U16> value, spare;
+  const auto num_vectors = static_cast<std::uint16_t>((count + 127) / 128);
+  Mask active = all_lanes<U16>();
+  for (std::uint16_t i = 0; i < num_vectors; ++i) {
+    if (fault == Fault::kMaskOfOtherWidth) active = all_lanes<std::uint32_t>();
+    active = fault == Fault::kMaskOfOtherWidth ? active : take_lanes<U16>(count);
+    load(value, src + i * 128 + (fault == Fault::kMisalignedLoad ? 1 : 0));
+    add(value, value, value, active);
+    if (fault == Fault::kUndefinedToOutput) add(value, value, spare, active);
+    if (fault == Fault::kUndefinedDecides) {
+      greater(active, value, spare, active);
+      select(value, value, value, active);
+    }
+    store(dst + i * 128, value, active);
+    if (fault == Fault::kMissingMemoryBarrier) load(value, dst + i * 128);
+  }
+  if (fault == Fault::kLoadPastBuffer) load(value, ub_at<U16>(kUbBytes - 128));
+  if (fault == Fault::kStorePastBuffer) {
+    fill(value, U16(1));
+    store(ub_at<U16>(kUbBytes - 128), value, all_lanes<U16>());
+  }
+}
+
+void pack(U16* dst, U16* src, Fault fault) {
+  Register<U16> value;
+  Stream stream;
+  stream_begin();
+  for (int i = 0; i < 2; ++i) {
+    load(value, src + i * 128);
+    U16* base = fault == Fault::kStreamBaseMoves && i == 1 ? dst + 128 : dst;
+    stream_append(base, stream, value, all_lanes<U16>());
+  }
+  // 2 bytes short of a block: without the end they never arrive.
+  std::uint32_t rest = 127;
+  stream_append(dst, stream, value, take_lanes<U16>(rest));
+  if (fault != Fault::kStreamNotEnded) stream_end(dst, stream);
+}
+
+void gather_one(U16* dst, U16* src, Fault fault) {
+  Register<U16> index, value;
+  if (fault != Fault::kGatherIndexUndefined) {
+    fill(index, U16(fault == Fault::kGatherPastBuffer ? 60000 : 5));
+  }
+  U16* base = fault == Fault::kGatherPastBuffer ? ub_at<U16>(kUbBytes - 1024) : src;
+  gather(value, base, index, all_lanes<U16>());
+  store(dst, value, all_lanes<U16>());
+}
+
+void kernel(Fault fault) {
+  U16* landing = ub_at<U16>(0);
+  U16* result = ub_at<U16>(8192);
+  U16* packed = ub_at<U16>(fault == Fault::kStreamPastBuffer ? kUbBytes - 256 : 16384);
+  U16* gathered = ub_at<U16>(24576);
+  const U16* source = input.data() + (fault == Fault::kCopyPastInput ? 3500 : 0);
+  copy_in(landing + (fault == Fault::kMisalignedCopy ? 8 : 0), source, 2048);
+  if (fault != Fault::kMissingSet) set<kPipeMte2, kPipeV>(0);
+  if (fault == Fault::kDoubleSet) set<kPipeMte2, kPipeV>(0);
+  if (fault == Fault::kFlagLeftUp) set<kPipeMte2, kPipeV>(1);
+  if (fault == Fault::kEventIdTooHigh) set<kPipeMte2, kPipeV>(6);
+  if (fault != Fault::kMissingWait) wait<kPipeMte2, kPipeV>(0);
+  if (fault == Fault::kMissingWait) {
+    DEEPSELECT_VECTOR_CALL(double_values(result, landing, 1024, fault));
+    wait<kPipeMte2, kPipeV>(0);
+  }
+  DEEPSELECT_VECTOR_CALL(double_values(result, landing, 1024, fault));
+  if (fault == Fault::kRegisterOutsideVectorFunction) {
+    double_values(result, landing, 1024, fault);
+  }
+  if (fault == Fault::kCopyRacesWithRead) {
+    barrier<kPipeMte2>();
+    copy_in(landing, source, 64);
+  }
+  if (fault == Fault::kScalarReadTooEarly) (void)load_ub(result);
+  if (fault != Fault::kMissingVectorBarrier) barrier<kPipeV>();
+  DEEPSELECT_VECTOR_CALL(pack(packed, result, fault));
+  DEEPSELECT_VECTOR_CALL(gather_one(gathered, landing, fault));
+  barrier<kPipeV>();
+  auto* sorted = ub_at<std::uint32_t>(32768);
+  auto* items = ub_at<std::uint32_t>(8192);
+  sort_ascending(fault == Fault::kSortOverlaps ? items + 8 : sorted, ub_at<std::uint32_t>(36864),
+                 items, ub_at<std::uint8_t>(40960), 2048, 64);
+  if (fault != Fault::kOutputBeforeStore) {
+    set<kPipeV, kPipeMte3>(0);
+    wait<kPipeV, kPipeMte3>(0);
+  }
+  copy_out(output.data(), result, 2048);
+  copy_out(output.data() + 2048, packed, fault == Fault::kCopyPastOutput ? 8192 : 2 * 383);
+  if (fault == Fault::kWriteIntoInput) copy_out(input.data(), result, 32);
+}
+
+// What the kernel says of this fault; empty: nothing.
+std::string caught(Fault fault) {
+  twin::Machine core(kUbBytes);
+  const auto range = [](std::vector<U16>& items, bool writable) {
+    const auto first = reinterpret_cast<std::uintptr_t>(items.data());
+    return twin::GmRange{first, first + items.size() * sizeof(U16), writable};
+  };
+  core.gm_ranges() = {range(input, false), range(output, true)};
+  twin::use_machine(&core);
+  core.begin_core(0, 1, static_cast<std::uint64_t>(fault));
+  std::string message;
+  try {
+    kernel(fault);
+    core.end_core();
+  } catch (const twin::Fault& error) {
+    message = error.what();
+  }
+  twin::use_machine(nullptr);
+  return message;
+}
+
+struct Expected {
+  Fault fault;
+  const char* pipe;
+  const char* text;
+  bool has_offset;
+};
+
+constexpr Expected kExpected[] = {
+    {Fault::kMissingSet, "PIPE_V", "nobody set", false},
+    {Fault::kMissingWait, "PIPE_V", "read races with the write of PIPE_MTE2", true},
+    {Fault::kDoubleSet, "PIPE_MTE2", "set_flag on a flag that is up", false},
+    {Fault::kFlagLeftUp, "PIPE_MTE2", "never waited for", false},
+    {Fault::kEventIdTooHigh, "PIPE_MTE2", "event id", false},
+    {Fault::kCopyRacesWithRead, "PIPE_MTE2", "races with a read of PIPE_V", true},
+    {Fault::kOutputBeforeStore, "PIPE_MTE3", "read races with the write of PIPE_V", true},
+    {Fault::kMissingVectorBarrier, "PIPE_V", "read races with the write of PIPE_V", true},
+    {Fault::kMissingMemoryBarrier, "PIPE_V", "without mem_bar", true},
+    {Fault::kScalarReadTooEarly, "PIPE_S", "read races with the write of PIPE_V", true},
+    {Fault::kMisalignedLoad, "PIPE_V", "misaligned", true},
+    {Fault::kMisalignedCopy, "PIPE_MTE2", "misaligned", true},
+    {Fault::kLoadPastBuffer, "PIPE_V", "outside the unified buffer", true},
+    {Fault::kStorePastBuffer, "PIPE_V", "outside the unified buffer", true},
+    {Fault::kStreamPastBuffer, "PIPE_V", "outside the unified buffer", true},
+    {Fault::kCopyPastInput, "PIPE_MTE2", "outside the input tensors", false},
+    {Fault::kCopyPastOutput, "PIPE_MTE3", "outside the output tensors", false},
+    {Fault::kWriteIntoInput, "PIPE_MTE3", "outside the output tensors", false},
+    {Fault::kUndefinedToOutput, "PIPE_V", "never written", true},
+    {Fault::kUndefinedDecides, "PIPE_V", "mask that is undefined", false},
+    {Fault::kMaskOfOtherWidth, "PIPE_V", "another lane width", false},
+    {Fault::kStreamNotEnded, "PIPE_MTE3", "never written", true},
+    {Fault::kStreamBaseMoves, "PIPE_V", "another base", false},
+    {Fault::kGatherIndexUndefined, "PIPE_V", "undefined index", false},
+    {Fault::kGatherPastBuffer, "PIPE_V", "outside the unified buffer", true},
+    {Fault::kSortOverlaps, "PIPE_V", "overlapping", true},
+    {Fault::kRegisterOutsideVectorFunction, "PIPE_V", "outside a vector function", false},
+};
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+int main() {
+  for (const Expected& expected : kExpected) {
+    const std::string message = caught(expected.fault);
+    const bool right = contains(message, expected.pipe) && contains(message, expected.text) &&
+                       contains(message, "twin_faults_test.cpp:") &&
+                       (!expected.has_offset || contains(message, "at offset"));
+    EXPECT(right);
+    if (!right) {
+      std::cerr << "  planted " << expected.text << ", got: " << message << "\n";
+    }
+  }
+  EXPECT(std::size(kExpected) + 1 == static_cast<std::size_t>(Fault::kLast));
+  EXPECT(caught(Fault::kNone).empty());
+  EXPECT(output[0] == 6 && output[1023] == 6 && output[2048 + 382] == 6);
+  return expect::verdict();
+}

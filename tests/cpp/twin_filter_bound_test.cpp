@@ -1,0 +1,101 @@
+// FilterBound against the keys that it stands for: every 16-bit pattern against every bound, and
+// the 32-bit rule at patterns round all edges. Also: KeyRule orders as order_key does.
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "ascend/filter_bound.h"
+#include "expect.h"
+
+namespace {
+
+using namespace deepselect;
+using namespace deepselect::ascend;
+
+template <class Bits>
+bool accepts(const FilterBound<Bits>& bound, Bits bits) {
+  using Signed = std::make_signed_t<Bits>;
+  const Bits y = static_cast<Bits>(bits + bound.add);
+  return static_cast<Signed>(y) > static_cast<Signed>(bound.signed_above) ||
+         y > bound.unsigned_above;
+}
+
+// Patterns near every boundary of the format, and some at random.
+template <ValueType kType>
+std::vector<BitsOf<kType>> patterns(int num_random) {
+  using Rule = KeyRule<kType>;
+  using Bits = BitsOf<kType>;
+  std::vector<Bits> result;
+  for (Bits edge : {Bits(0), Rule::kSign, Rule::kInfinity, Rule::kMinusInfinity, Rule::kMagnitude,
+                    Rule::kMax}) {
+    for (int step = -4; step <= 4; ++step) {
+      result.push_back(static_cast<Bits>(edge + static_cast<Bits>(step)));
+    }
+  }
+  std::mt19937 generator(3);
+  for (int i = 0; i < num_random; ++i) result.push_back(static_cast<Bits>(generator()));
+  return result;
+}
+
+template <ValueType kType>
+void test_rule(const KeyRule<kType>& rule, const std::vector<BitsOf<kType>>& values,
+               const std::vector<BitsOf<kType>>& keys) {
+  using Rule = KeyRule<kType>;
+  using Bits = BitsOf<kType>;
+  for (Bits least : keys) {
+    const FilterBound<Bits> at_least = rule.at_least(least);
+    const FilterBound<Bits> above = rule.above(least);
+    for (Bits bits : values) {
+      const Bits x = static_cast<Bits>(bits ^ rule.flip);
+      // The one case in which more passes than must.
+      const bool may_pass = rule.nan_key == 0 && x > Rule::kInfinity && x <= Rule::kMagnitude;
+      const bool wanted = rule.key(bits) >= least;
+      const bool passes = accepts(at_least, bits);
+      EXPECT(passes == wanted || (passes && may_pass && least <= Rule::kZeroKey));
+      // Where every NaN is the greatest there is, nothing is above: one pattern may pass.
+      const bool is_above = rule.key(bits) > least;
+      EXPECT(!is_above || accepts(above, bits));
+      if (least < Rule::kZeroKey && !may_pass) EXPECT(accepts(above, bits) == is_above);
+    }
+  }
+}
+
+template <ValueType kType>
+void test_same_order(const KeyRule<kType>& rule, bool nan_is_largest, bool largest,
+                     const std::vector<BitsOf<kType>>& values) {
+  for (auto a : values) {
+    for (auto b : values) {
+      const auto key_a = order_key<kType>(a, nan_is_largest, largest);
+      const auto key_b = order_key<kType>(b, nan_is_largest, largest);
+      EXPECT((rule.key(a) < rule.key(b)) == (key_a < key_b));
+    }
+  }
+}
+
+template <ValueType kType>
+void test_type(bool exhaustive) {
+  using Bits = BitsOf<kType>;
+  std::vector<Bits> values = patterns<kType>(2000);
+  if (exhaustive) {
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) values.push_back(static_cast<Bits>(bits));
+  }
+  for (NanRule nan_rule : {NanRule::kLargest, NanRule::kSmallest, NanRule::kPoison}) {
+    for (bool largest : {true, false}) {
+      const KeyRule<kType> rule = KeyRule<kType>::of(nan_rule, largest);
+      std::vector<Bits> keys = patterns<kType>(60);
+      for (Bits bits : patterns<kType>(60)) keys.push_back(rule.key(bits));
+      test_rule(rule, values, keys);
+      if (nan_rule == NanRule::kPoison) continue;
+      test_same_order(rule, nan_rule == NanRule::kLargest, largest, patterns<kType>(100));
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  test_type<ValueType::kBFloat16>(true);
+  test_type<ValueType::kFloat16>(true);
+  test_type<ValueType::kFloat32>(false);
+  return expect::verdict();
+}
