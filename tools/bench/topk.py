@@ -95,21 +95,28 @@ def _run(options: argparse.Namespace) -> Results:
         [EXTRAS[name] for name in options.extras],
         QUICK if options.quick else Budget(),
         load_peers(options.peers),
+        lambda results: _save(results, options),
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, prints, saves; returns 1 where an output was wrong."""
-    options = parse_arguments(arguments)
-    results = _run(options)
+def _save(results: Results, options: argparse.Namespace) -> None:
     if options.commit is not None:
         results.environment["commit"] = options.commit
-    print(report.summary(results))
     if options.output is not None:
         results.save(options.output, [verdict.as_dict() for verdict in judge_all(results)])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures, prints, saves; returns 1 where an output was wrong or a measurement failed."""
+    options = parse_arguments(arguments)
+    results = _run(options)
+    print(report.summary(results))
+    _save(results, options)
+    if options.output is not None:
         print(f"results: {options.output}")
-    wrong = any(not m.is_exact for m in results.measurements)
-    return 1 if wrong or any("WRONG" in why for why in results.skipped.values()) else 0
+    is_wrong = any(not m.is_exact for m in results.measurements)
+    has_failed = any(why.startswith(("WRONG", "failed")) for why in results.skipped.values())
+    return 1 if is_wrong or has_failed else 0
 
 
 if __name__ == "__main__":

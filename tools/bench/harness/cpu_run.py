@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import torch
@@ -32,9 +33,10 @@ def measure(shape: Shape, rounds: int) -> Measurement:
     fault = exact.find_fault(x, indices, values if shape.return_values else None, order=shape.order)
     return Measurement(
         **vars(shape),
-        ours_us=times["ours"],
-        torch_us=times["torch"],
-        amax_us=times["amax"],
+        ours_us=times["ours"].us,
+        ours_spread=times["ours"].spread,
+        torch_us=times["torch"].us,
+        amax_us=times["amax"].us,
         is_exact=fault is None,
         fault=fault,
     )
@@ -50,4 +52,5 @@ def run(shapes: Sequence[Shape], rounds: int) -> Results:
         measurement = measure(shape, rounds)
         results.measurements.append(measurement)
         print(report.cpu_row(measurement), flush=True)
+    results.environment["load_average"].append(os.getloadavg()[0])
     return results

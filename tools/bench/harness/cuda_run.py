@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -182,10 +183,12 @@ def run(
     extras: Sequence[Callable[[CudaRun], None]],
     budget: Budget,
     peers: PeersFile | None,
+    keep: Callable[[Results], None],
 ) -> Results:
     """Measures every shape, then the extras, and prints a line for each.
 
-    A failure is noted and the run goes on, unless the device is lost.
+    A failure is noted and the run goes on, unless the device is lost. `keep` is called after each
+    step with what there is, so that a run which is cut off leaves that much.
     """
     if "cuda" in deepselect._load.absent:
         raise RuntimeError(f"deepselect has no CUDA backend: {deepselect._load.absent['cuda']}")
@@ -194,23 +197,33 @@ def run(
         results = cuda_run.results
         print(report.environment_line(results))
         print(report.CUDA_HEADER)
-        for shape in shapes:
+        steps: list[tuple[str, Callable[[], object]]] = [
+            *((shape.name, partial(_measure_and_print, cuda_run, shape)) for shape in shapes),
+            ("clocks", partial(cuda_run.note_clocks, "after shapes")),
+            *((extra.__name__, partial(extra, cuda_run)) for extra in extras),
+            ("clocks", partial(cuda_run.note_clocks, "end")),
+        ]
+        for name, step in steps:
             try:
-                print(report.cuda_row(cuda_run.measure(shape)), flush=True)
+                step()
             except RuntimeError as error:
-                _note_failure(results, shape.name, error)
-        cuda_run.note_clocks("after shapes")
-        for extra in extras:
-            try:
-                extra(cuda_run)
-            except RuntimeError as error:
-                _note_failure(results, extra.__name__, error)
-        cuda_run.note_clocks("end")
+                results.skipped[name] = f"failed: {str(error).splitlines()[0]}"
+                print(f"{name}: {results.skipped[name]}", flush=True)
+                if _is_device_lost():
+                    results.skipped["the rest"] = f"the device was lost at {name}"
+                    break
+            keep(results)
     return results
 
 
-def _note_failure(results: Results, what: str, error: RuntimeError) -> None:
-    message = str(error).splitlines()[0]
-    results.skipped[what] = f"failed: {message}"
-    print(f"{what}: failed: {message}", flush=True)
-    torch.cuda.synchronize()  # raises where the device is lost: nothing after would mean anything
+def _measure_and_print(cuda_run: CudaRun, shape: Shape) -> None:
+    print(report.cuda_row(cuda_run.measure(shape)), flush=True)
+
+
+def _is_device_lost() -> bool:
+    """Whether an error stays: nothing measured after it would mean anything."""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False

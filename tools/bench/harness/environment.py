@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -38,6 +39,7 @@ def describe(backend: str) -> dict[str, Any]:
         return environment | {
             "device": _cpu_name(),
             "threads": torch.get_num_threads(),
+            "load_average": [os.getloadavg()[0]],  # a busy machine shows in spreads and ratios
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         }
     properties = torch.cuda.get_device_properties(0)

@@ -33,14 +33,15 @@ def environment_line(results: Results) -> str:
 
 
 CPU_HEADER = (
-    f"{'shape':{_SHAPE_WIDTH}}{'ours':>11}{'torch.topk':>12}{'amax':>10}   (us)"
+    f"{'shape':{_SHAPE_WIDTH}}{'ours':>11}{'spread':>8}{'torch.topk':>12}{'amax':>10}   (us)"
     f"{'torch/ours':>12}{'ours/amax':>11}"
 )
 
 
 def cpu_row(m: Measurement) -> str:
-    row = f"{m.shape.name:{_SHAPE_WIDTH}}{_number(m.ours_us, 11, 1)}{_number(m.torch_us, 12, 1)}"
-    row += f"{_number(m.amax_us, 10, 1)}       {_number(torch_over_ours(m), 12)}"
+    row = f"{m.shape.name:{_SHAPE_WIDTH}}{_number(m.ours_us, 11, 1)}{_spread(m)}"
+    row += f"{_number(m.torch_us, 12, 1)}{_number(m.amax_us, 10, 1)}"
+    row += f"       {_number(torch_over_ours(m), 12)}"
     return row + _number(ours_over_amax(m), 11) + _fault(m.fault)
 
 
@@ -51,9 +52,8 @@ CUDA_HEADER = (
 
 
 def cuda_row(m: Measurement) -> str:
-    spread = None if m.ours_spread is None else m.ours_spread * 100
     row = f"{m.shape.name:{_SHAPE_WIDTH}}{_number(m.ours_us)}{_number(m.ours_events_us)}"
-    row += f"{_number(spread, 7, 1)}%{_number(m.torch_us, 10)}{_number(m.read_floor_us)}"
+    row += f"{_spread(m)}{_number(m.torch_us, 10)}{_number(m.read_floor_us)}"
     row += f"{_number(m.best_peer_us)}     {_number(torch_over_ours(m), 8)}"
     row += f"{_number(peer_over_ours(m), 7)}{_number(floor_share(m), 8)}  {m.l2 or '-':5} "
     return row + f"{m.variant or '-'}, {m.best_peer or '-'}" + _fault(m.fault)
@@ -63,6 +63,10 @@ def comparison_row(c: Comparison, fault: str | None = None) -> str:
     label = f"{c.group}: {c.label}"
     row = f"{label:64}{_number(c.ours_us)} us{_number(c.yardstick_us)} us ({c.yardstick})"
     return row + f"{_number(c.ratio, 8)}" + _fault(fault)
+
+
+def _spread(m: Measurement) -> str:
+    return f"{_number(None if m.ours_spread is None else m.ours_spread * 100, 7, 1)}%"
 
 
 def _fault(fault: str | None) -> str:

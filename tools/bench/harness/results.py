@@ -19,7 +19,7 @@ class Measurement:
     Attributes:
         regime, dtype, rows, cols, k, order, return_values, distribution: the shape.
         ours_us, torch_us: of this run.
-        ours_spread: difference of two separate timings of ours, as a share of the lesser.
+        ours_spread: see ``timing.Timed``; smaller differences are noise.
         ours_events_us: by events round single calls rather than by graph replay.
         read_floor_us: one kernel that reads every input byte once.
         read_write_floor_us: the same, and writes every output byte once.

@@ -39,11 +39,25 @@ CUDA_METHOD = (
 _MIN_CPU_S = 2.0
 
 
-def race_on_cpu(runners: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The least time of each, in microseconds, of at least `rounds` interleaved runs."""
+@dataclass(frozen=True)
+class Timed:
+    """A contender's time.
+
+    Attributes:
+        us: microseconds a call: the least run on the CPU, the median of the rounds on CUDA.
+        spread: how much more the median run took (CPU), or the slowest round than the fastest
+            (CUDA), as a share of the lesser.
+    """
+
+    us: float
+    spread: float
+
+
+def race_on_cpu(runners: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timed]:
+    """The least time of each of at least `rounds` interleaved runs."""
     for run in runners.values():
         run()
-    least = dict.fromkeys(runners, float("inf"))
+    times: dict[str, list[float]] = {name: [] for name in runners}
     begin = time.perf_counter()
     for i in itertools.count():
         if i >= rounds and time.perf_counter() - begin > _MIN_CPU_S:
@@ -51,8 +65,11 @@ def race_on_cpu(runners: Mapping[str, Callable[[], object]], rounds: int) -> dic
         for name, run in runners.items():
             start = time.perf_counter()
             run()
-            least[name] = min(least[name], time.perf_counter() - start)
-    return {name: seconds * 1e6 for name, seconds in least.items()}
+            times[name].append(time.perf_counter() - start)
+    return {
+        name: Timed(min(runs) * 1e6, statistics.median(runs) / min(runs) - 1)
+        for name, runs in times.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -139,19 +156,6 @@ class GraphTimer:
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
         return max(float(start.elapsed_time(end)) * 1e3 / len(self.inputs), 1.0)
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A contender's time over all rounds.
-
-    Attributes:
-        us: median of the rounds, microseconds a call.
-        spread: difference of the rounds as a share of the least.
-    """
-
-    us: float
-    spread: float
 
 
 def race_on_cuda(timers: Mapping[str, GraphTimer], rounds: int) -> dict[str, Timed]:
