@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+import deepselect
 from harness import cpu_run, report
 from harness.results import Results
 from harness.shapes import CLASSES, HOSTILE, PEERS_PATH, Shape, preset
@@ -86,6 +87,10 @@ def _run(options: argparse.Namespace) -> Results:
         if options.threads is not None:
             torch.set_num_threads(options.threads)
         return cpu_run.run(options.shape_list, options.rounds)
+    if "cuda" in deepselect._load.absent:
+        sys.exit(f"topk.py: no CUDA backend: {deepselect._load.absent['cuda']}")
+    if not torch.cuda.is_available():
+        sys.exit("topk.py: no CUDA device")
     from harness import cuda_run
     from harness.extras import EXTRAS
     from harness.peers import load_peers

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import deepselect
+import deepselect  # noqa: F401  registers the op
 from deepselect import testing
 from harness import exact, report
 from harness.environment import describe, read_clocks
@@ -190,8 +190,6 @@ def run(
     A failure is noted and the run goes on, unless the device is lost. `keep` is called after each
     step with what there is, so that a run which is cut off leaves that much.
     """
-    if "cuda" in deepselect._load.absent:
-        raise RuntimeError(f"deepselect has no CUDA backend: {deepselect._load.absent['cuda']}")
     with torch.inference_mode():
         cuda_run = CudaRun(budget, peers)
         results = cuda_run.results
