@@ -182,7 +182,7 @@ class DenseScan {
     probe(sampled.high);
     if (sampled.low != kMaxKey) probe(static_cast<Key>(sampled.low + 1));
     while (bracket.low < bracket.high && num_candidates > kScanTuning.candidate_slack) {
-      probe(upper_middle(bracket.low, bracket.high));
+      probe(key_between(bracket.low, bracket.high, 0.5));
     }
     collect(bracket);
   }

@@ -10,7 +10,8 @@
 //   to_keys(values, rule)   kLanes values as keys
 //   at_least(vec, bound)    kLanes bits, lane 0 lowest
 //   list_word(word, first, positions)   the marks of one word as positions
-//   keep_word(word, from, to)           the marked ones of 64 positions; to may be at or before from
+//   keep_word(word, from, to)           the marked ones of 64 positions; to may be at or before
+//   from
 #pragma once
 
 #include <cstring>
@@ -167,8 +168,8 @@ struct Loops {
 template <typename Primitives, typename Simd>
 constexpr Primitives primitives_of() {
   using L = Loops<Simd>;
-  return {L::make_keys,  L::mark_values, L::mark_keys,   L::count_values,
-          L::count_keys, L::key_range,   L::count_marks, L::list_marks, L::keep_marked};
+  return {L::make_keys, L::mark_values, L::mark_keys,  L::count_values, L::count_keys,
+          L::key_range, L::count_marks, L::list_marks, L::keep_marked};
 }
 
 template <template <ValueType> class Simd>

@@ -69,8 +69,7 @@ struct ScanPrimitives {
                              std::uint32_t first, std::uint32_t* positions);
 
   // Moves the marked of the positions to the front, in place and in order.
-  void (*keep_marked)(const std::uint64_t* marks, std::int64_t num_words,
-                      std::uint32_t* positions);
+  void (*keep_marked)(const std::uint64_t* marks, std::int64_t num_words, std::uint32_t* positions);
 };
 
 struct IsaPrimitives {

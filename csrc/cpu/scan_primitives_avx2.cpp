@@ -62,8 +62,7 @@ inline void keep_word_avx2(std::uint64_t word, const std::uint32_t* from, std::u
 // The only horizontal minimum there is: of 8 unsigned lanes. Of 16, each flipped by `flip`.
 inline int lowest_unsigned(__m256i vec, int flip) {
   vec = _mm256_xor_si256(vec, _mm256_set1_epi16(static_cast<short>(flip)));
-  const __m128i half =
-      _mm_min_epu16(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
+  const __m128i half = _mm_min_epu16(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
   return _mm_extract_epi16(_mm_minpos_epu16(half), 0);
 }
 
@@ -89,12 +88,10 @@ struct Lanes<std::int16_t> {
     return {_mm256_max_epi16(a.low, b.low), _mm256_max_epi16(a.high, b.high)};
   }
   static Key lowest(Vec vec) {
-    return static_cast<Key>(
-        lowest_unsigned(_mm256_min_epi16(vec.low, vec.high), 0x8000) ^ 0x8000);
+    return static_cast<Key>(lowest_unsigned(_mm256_min_epi16(vec.low, vec.high), 0x8000) ^ 0x8000);
   }
   static Key highest(Vec vec) {
-    return static_cast<Key>(
-        lowest_unsigned(_mm256_max_epi16(vec.low, vec.high), 0x7FFF) ^ 0x7FFF);
+    return static_cast<Key>(lowest_unsigned(_mm256_max_epi16(vec.low, vec.high), 0x7FFF) ^ 0x7FFF);
   }
   static Vec load(const void* items) {
     const auto* registers = static_cast<const __m256i*>(items);
@@ -137,14 +134,12 @@ struct Lanes<std::int32_t> {
   static Key lowest(Vec vec) {
     __m128i half = _mm_min_epi32(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
     half = _mm_min_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(1, 0, 3, 2)));
-    return _mm_cvtsi128_si32(
-        _mm_min_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1))));
+    return _mm_cvtsi128_si32(_mm_min_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1))));
   }
   static Key highest(Vec vec) {
     __m128i half = _mm_max_epi32(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
     half = _mm_max_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(1, 0, 3, 2)));
-    return _mm_cvtsi128_si32(
-        _mm_max_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1))));
+    return _mm_cvtsi128_si32(_mm_max_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1))));
   }
   static Vec load(const void* items) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(items));

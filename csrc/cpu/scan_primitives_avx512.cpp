@@ -42,8 +42,7 @@ inline void keep_word_avx512(std::uint64_t word, const std::uint32_t* from, std:
 // The only horizontal minimum there is: of 8 unsigned lanes. Of 16, each flipped by `flip`.
 inline int lowest_unsigned(__m256i vec, int flip) {
   vec = _mm256_xor_si256(vec, _mm256_set1_epi16(static_cast<short>(flip)));
-  const __m128i half =
-      _mm_min_epu16(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
+  const __m128i half = _mm_min_epu16(_mm256_castsi256_si128(vec), _mm256_extracti128_si256(vec, 1));
   return _mm_extract_epi16(_mm_minpos_epu16(half), 0);
 }
 

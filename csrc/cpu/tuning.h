@@ -50,18 +50,18 @@ struct ScanTuning {
   constexpr bool is_valid() const {
     return segment_items > 0 && segment_items % kMarksPerWord == 0 && direct_items >= 1 &&
            dense_ratio >= 2 && sample_ratio >= 2 && min_sample_items <= max_sample_items &&
-           direct_items >= min_sample_items && sample_group_bytes >= 4 && max_fetch_bytes >= 0 && candidate_slack >= 0 &&
-           min_part_items > direct_items && min_items_per_thread >= 1 && row_overhead_items >= 0 && task_items >= 1 &&
-           entries_per_task >= 1;
+           direct_items >= min_sample_items && sample_group_bytes >= 4 && max_fetch_bytes >= 0 &&
+           candidate_slack >= 0 && min_part_items > direct_items && min_items_per_thread >= 1 &&
+           row_overhead_items >= 0 && task_items >= 1 && entries_per_task >= 1;
   }
 };
 
 constexpr ScanTuning kScanTuning{
     /*segment_items=*/8192,
-    /*direct_items=*/2048,
+    /*direct_items=*/1024,
     /*dense_ratio=*/8,
     /*sample_ratio=*/64,
-    /*min_sample_items=*/512,
+    /*min_sample_items=*/256,
     /*max_sample_items=*/8192,
     /*sample_group_bytes=*/32,
     /*max_fetch_bytes=*/16384,

@@ -1,11 +1,10 @@
 // The order "value" of positions that come in ascending order: best key first, equal keys as they
-// are. A stable least-significant-digit radix sort over the keys' distance from the best, of which
-// only the bytes in use are sorted; insertion where the list is short.
+// are. A stable least-significant-digit radix sort over the keys' distance from the best, in as few
+// and as narrow digits as the row's distances need; short lists by counting ranks.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 #include "cpu/buffer.h"
@@ -28,73 +27,74 @@ class ValueOrder {
     for (std::int64_t i = 0; i < n; ++i) values[i] = window[positions[i]];
     Key* keys = keys_.reserve(n + kOverrunItems);
     primitives_.make_keys(values, n, rule_, keys);
-    if (n <= kMaxInsertionItems) {
-      insertion_sort(keys, positions, n);
+    if (n <= kMaxRankedItems) {
+      rank_sort(keys, positions, n);
     } else {
       radix_sort(keys, positions, n);
     }
   }
 
  private:
-  static constexpr std::int64_t kMaxInsertionItems = 32;
-  static constexpr int kDigitBits = 8;
+  static constexpr std::int64_t kMaxRankedItems = 48;
+  static constexpr int kMaxDigitBits = 9;
+  static constexpr int kMaxDigits = 4;
+  static_assert(kMaxDigits * kMaxDigitBits >= 32, "digits cover a key");
 
-  struct Entry {
-    Bits distance;  // from the best key
-    std::uint32_t position;
-  };
-
-  static void insertion_sort(Key* keys, std::uint32_t* positions, std::int64_t n) {
-    for (std::int64_t i = 1; i < n; ++i) {
+  // Every entry's rank by counting: quadratic, but without a branch that a random order
+  // mispredicts.
+  void rank_sort(const Key* keys, std::uint32_t* positions, std::int64_t n) {
+    std::uint32_t unsorted[kMaxRankedItems];
+    std::copy_n(positions, n, unsorted);
+    for (std::int64_t i = 0; i < n; ++i) {
       const Key key = keys[i];
-      const std::uint32_t position = positions[i];
-      std::int64_t j = i;
-      for (; j > 0 && keys[j - 1] < key; --j) {
-        keys[j] = keys[j - 1];
-        positions[j] = positions[j - 1];
-      }
-      keys[j] = key;
-      positions[j] = position;
+      std::int32_t rank = 0;
+      for (std::int64_t j = 0; j < i; ++j) rank += keys[j] >= key;
+      for (std::int64_t j = i + 1; j < n; ++j) rank += keys[j] > key;
+      positions[rank] = unsorted[i];
     }
   }
 
   void radix_sort(const Key* keys, std::uint32_t* positions, std::int64_t n) {
     const KeyRange<Key> range = primitives_.key_range(keys, n);
-    const auto distance = [&](Key key) {
-      return static_cast<Bits>(static_cast<Bits>(range.max) - static_cast<Bits>(key));
+    const auto distance_of = [best = static_cast<Bits>(range.max)](Key key) {
+      return std::uint32_t{static_cast<Bits>(best - static_cast<Bits>(key))};
     };
-    Entry* entries = entries_.reserve(2 * n);
-    Entry* other = entries + n;
-    for (std::int64_t i = 0; i < n; ++i) entries[i] = {distance(keys[i]), positions[i]};
-    Bits greatest = distance(range.min);
-    for (int shift = 0; greatest != 0; shift += kDigitBits) {
-      sort_digit(entries, other, n, shift);
-      std::swap(entries, other);
-      greatest = static_cast<Bits>(static_cast<std::uint32_t>(greatest) >> kDigitBits);
-    }
-    for (std::int64_t i = 0; i < n; ++i) positions[i] = entries[i].position;
-  }
+    int num_bits = 0;
+    while (num_bits < 32 && distance_of(range.min) >> num_bits != 0) ++num_bits;
+    if (num_bits == 0) return;
+    const int num_digits = (num_bits + kMaxDigitBits - 1) / kMaxDigitBits;
+    const int digit_bits = (num_bits + num_digits - 1) / num_digits;
+    const std::uint32_t digit_mask = (1u << digit_bits) - 1;
 
-  static void sort_digit(const Entry* from, Entry* to, std::int64_t n, int shift) {
-    std::array<std::int64_t, 1 << kDigitBits> first{};
-    const auto digit = [shift](const Entry& entry) {
-      return (static_cast<std::uint32_t>(entry.distance) >> shift) & ((1u << kDigitBits) - 1);
-    };
-    for (std::int64_t i = 0; i < n; ++i) ++first[digit(from[i])];
-    std::int64_t sum = 0;
-    for (std::int64_t& count : first) {
-      const std::int64_t num = count;
-      count = sum;
-      sum += num;
+    // An entry is the distance above the position.
+    std::uint64_t* entries = entries_.reserve(2 * n);
+    std::uint64_t* sorted = entries + n;
+    std::uint32_t counts[kMaxDigits][1 << kMaxDigitBits] = {};
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint32_t distance = distance_of(keys[i]);
+      entries[i] = static_cast<std::uint64_t>(distance) << 32 | positions[i];
+      for (int d = 0; d < num_digits; ++d) ++counts[d][distance >> (d * digit_bits) & digit_mask];
     }
-    for (std::int64_t i = 0; i < n; ++i) to[first[digit(from[i])]++] = from[i];
+    for (int d = 0; d < num_digits; ++d) {
+      std::uint32_t* next = counts[d];
+      std::uint32_t sum = 0;
+      for (std::uint32_t digit = 0; digit <= digit_mask; ++digit) {
+        sum += std::exchange(next[digit], sum);
+      }
+      const int shift = 32 + d * digit_bits;
+      for (std::int64_t i = 0; i < n; ++i) {
+        sorted[next[entries[i] >> shift & digit_mask]++] = entries[i];
+      }
+      std::swap(entries, sorted);
+    }
+    for (std::int64_t i = 0; i < n; ++i) positions[i] = static_cast<std::uint32_t>(entries[i]);
   }
 
   const ScanPrimitives<kType>& primitives_;
   const KeyRule<Key> rule_;
   Buffer<Bits> values_;
   Buffer<Key> keys_;
-  Buffer<Entry> entries_;
+  Buffer<std::uint64_t> entries_;
 };
 
 }  // namespace deepselect::cpu
