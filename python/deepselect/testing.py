@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -60,19 +61,77 @@ def available_backends() -> list[Backend]:
 
 
 def variants(backend: str) -> list[str | None]:
-    """Names of a backend's kernel variants that can be forced; None is its own choice."""
-    return [None]
+    """Names of a backend's kernel variants that can be forced, None, its own choice, first.
+
+    A variant V is there where the backend's library registers the private op
+    ``deepselect::_topk_V`` (``_topk_V.out``) with the signature of ``topk`` (``topk.out``).
+    """
+    key = next(b.dispatch_key for b in _load.BACKENDS if b.device_type == backend)
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key(key)
+    names = (name.removeprefix(_FORCED) for name in registered if name.startswith(_FORCED))
+    return [None, *sorted(name for name in names if not name.endswith(".out"))]
+
+
+_FORCED = "deepselect::_topk_"
+
+_ROW_ARGUMENTS = (
+    *("begin", "end", "index_offset"),
+    *("page_table", "page_table_row", "page_table_begin"),
+)
 
 
 def topk_of_variant(backend: str, variant: str | None) -> Callable[..., deepselect.TopK]:
-    """:func:`deepselect.topk` with one variant forced.
+    """:func:`deepselect.topk` with one variant forced, for tests and benchmarks.
+
+    Forced, it has no gradient, its errors are all RuntimeErrors, and one says "cannot serve this
+    call" where the variant is not made for the call.
 
     Raises:
         ValueError: the backend has no variant of this name.
     """
     if variant not in variants(backend):
-        raise ValueError(f"deepselect: variant of {backend} must be one of {variants(backend)}")
-    return deepselect.topk
+        names = ", ".join(map(repr, variants(backend)))
+        raise ValueError(
+            f"deepselect: variant must be one of {names} on {backend}, got {variant!r}"
+        )
+    if variant is None:
+        return deepselect.topk
+    op = getattr(torch.ops.deepselect, f"_topk_{variant}")
+
+    def topk(
+        input: Tensor,
+        k: int,
+        *,
+        out: tuple[Tensor | None, Tensor] | None = None,
+        raw_indices: Tensor | None = None,
+        return_values: bool = True,
+        index_dtype: torch.dtype | None = None,
+        **arguments: Any,
+    ) -> deepselect.TopK:
+        of_rows = [arguments.pop(name, None) for name in _ROW_ARGUMENTS]
+        if out is not None:
+            values, indices = out
+            op.out(
+                input,
+                k,
+                *of_rows,
+                indices=indices,
+                values=values,
+                raw_indices=raw_indices,
+                **arguments,
+            )
+            return deepselect.TopK(values, indices)
+        values, indices = op.default(
+            input,
+            k,
+            *of_rows,
+            return_values=return_values,
+            index_dtype=index_dtype,
+            **arguments,
+        )
+        return deepselect.TopK(values if return_values else None, indices)
+
+    return topk
 
 
 def bits_type(dtype: torch.dtype) -> torch.dtype:
