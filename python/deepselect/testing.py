@@ -143,16 +143,20 @@ def _bits(x: Tensor) -> Tensor:
     return x.detach().cpu().view(bits_type(x.dtype))
 
 
+def _assert_same_type(actual: Tensor, expected: Tensor, name: str) -> None:
+    assert actual.dtype == expected.dtype, f"{name}: dtype {actual.dtype}, not {expected.dtype}"
+    assert actual.shape == expected.shape, (
+        f"{name}: shape {tuple(actual.shape)}, not {tuple(expected.shape)}"
+    )
+
+
 def assert_same_bits(actual: Tensor, expected: Tensor, name: str = "tensor") -> None:
     """Asserts equal shape, dtype and bits: NaN equals itself, ``-0.0`` is not ``+0.0``.
 
     Raises:
         AssertionError: names the first place of difference.
     """
-    assert actual.dtype == expected.dtype, f"{name}: dtype {actual.dtype}, not {expected.dtype}"
-    assert actual.shape == expected.shape, (
-        f"{name}: shape {tuple(actual.shape)}, not {tuple(expected.shape)}"
-    )
+    _assert_same_type(actual, expected, name)
     actual_bits, expected_bits = _bits(actual), _bits(expected)
     if torch.equal(actual_bits, expected_bits):
         return
@@ -192,6 +196,8 @@ def assert_same_selection(
         outputs["values"] = (values, expected.values)
     if raw_indices is not None:
         outputs["raw_indices"] = (raw_indices, expected.raw_indices)
+    for name, (actual, wanted) in outputs.items():
+        _assert_same_type(actual, wanted, name)
     if order == "any":
         num_valid = expected.num_valid.cpu()
         actual_order = _canonical_order([_bits(a) for a, _ in outputs.values()], num_valid)
@@ -199,8 +205,7 @@ def assert_same_selection(
         outputs = {
             name: (_permute(actual, actual_order), _permute(wanted, expected_order))
             for name, (actual, wanted) in outputs.items()
-            if actual.shape == wanted.shape
-        } | {name: pair for name, pair in outputs.items() if pair[0].shape != pair[1].shape}
+        }
     for name, (actual, wanted) in outputs.items():
         assert_same_bits(actual, wanted, name)
 
