@@ -6,8 +6,8 @@ namespace deepselect::cpu {
 
 const IsaPrimitives* primitives_of(Isa isa) {
   switch (isa) {
-    case Isa::kScalar:
-      return &scan_primitives_scalar();
+    case Isa::kPortable:
+      return &scan_primitives_portable();
 #if defined(__x86_64__)
     // __builtin_cpu_supports also asks whether the operating system saves the registers.
     case Isa::kAvx2:
@@ -33,7 +33,7 @@ const IsaPrimitives& best_primitives() {
     for (const Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
       if (const IsaPrimitives* primitives = primitives_of(isa)) return *primitives;
     }
-    return scan_primitives_scalar();
+    return scan_primitives_portable();
   }();
   return best;
 }

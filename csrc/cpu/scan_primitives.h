@@ -19,7 +19,7 @@
 
 namespace deepselect::cpu {
 
-enum class Isa : std::uint8_t { kScalar, kAvx2, kAvx512 };
+enum class Isa : std::uint8_t { kPortable, kAvx2, kAvx512 };
 
 // Marks are bit sets: bit i % 64 of word i / 64 stands for item i. Loops run over whole words.
 constexpr std::int64_t kMarksPerWord = 64;
@@ -79,7 +79,7 @@ struct IsaPrimitives {
   ScanPrimitives<ValueType::kInt32> int32;
 };
 
-const IsaPrimitives& scan_primitives_scalar();
+const IsaPrimitives& scan_primitives_portable();
 #if defined(__x86_64__)
 const IsaPrimitives& scan_primitives_avx2();
 const IsaPrimitives& scan_primitives_avx512();

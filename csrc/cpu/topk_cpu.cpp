@@ -92,6 +92,7 @@ class TopkCall {
 
   // Several tasks per thread, so that ragged rows balance, but each worth fetching.
   std::int64_t rows_per_task() const {
+    if (num_threads_ == 1) return params_.num_rows;
     const std::int64_t balanced = params_.num_rows / (8 * num_threads_);
     const std::int64_t worthwhile = kScanTuning.task_items / row_items(params_);
     return std::max<std::int64_t>(1, std::min(balanced, worthwhile));

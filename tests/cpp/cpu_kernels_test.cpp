@@ -6,12 +6,15 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cpu/isa.h"
+#include "cpu/row_sample.h"
+#include "cpu/tasks.h"
 #include "cpu/topk_cpu.h"
 #include "cpu/tuning.h"
 #include "deepselect/order_key.h"
@@ -28,7 +31,7 @@ struct Level {
 };
 
 std::vector<Level> levels() {
-  const Level all[] = {{"scalar", cpu::primitives_of(cpu::Isa::kScalar)},
+  const Level all[] = {{"portable", cpu::primitives_of(cpu::Isa::kPortable)},
                        {"avx2", cpu::primitives_of(cpu::Isa::kAvx2)},
                        {"avx512", cpu::primitives_of(cpu::Isa::kAvx512)}};
   std::vector<Level> available;
@@ -217,6 +220,12 @@ void test_primitives(const Level& level) {
         EXPECT(primitives.list_marks(marks.data(), words, 7, positions.data()) == num_expected);
         positions.resize(static_cast<std::size_t>(num_expected));
         EXPECT(positions == expected_positions);
+
+        std::vector<std::uint32_t> kept(static_cast<std::size_t>(n + cpu::kOverrunItems));
+        for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = static_cast<std::uint32_t>(i) + 7;
+        primitives.keep_marked(marks.data(), words, kept.data());
+        kept.resize(static_cast<std::size_t>(num_expected));
+        EXPECT(kept == expected_positions);
       }
     }
   }
@@ -364,6 +373,10 @@ Options next_options(int num_threads) {
 template <ValueType kType>
 void test_short_rows(const Level& level) {
   const auto makers = Rows<kType>::makers();
+  // Enough rows that tasks hold several.
+  const auto many = Rows<kType>::make(makers[0], 100 * 700, 1);
+  expect_topk<kType>(level, makers[0].name, many, 100, 700, 60, next_options(1));
+  expect_topk<kType>(level, makers[0].name, many, 100, 700, 60, next_options(3));
   for (std::int64_t n = 0; n <= 300; n += n < 70 ? 1 : 13) {
     const auto& maker = makers[static_cast<std::size_t>(n) % makers.size()];
     const auto input = Rows<kType>::make(maker, 3 * n, static_cast<unsigned>(n) + 1);
@@ -390,11 +403,63 @@ void test_long_rows(const Level& level) {
     // One row on four threads, three rows on two, eight rows on three.
     const std::int64_t n = 2 * kPart + 77;
     const auto input = Rows<kType>::make(maker, 3 * n, 5);
-    for (const std::int64_t k : {std::int64_t{32}, std::int64_t{600}, n / 2}) {
+    for (const std::int64_t k : {std::int64_t{32}, std::int64_t{600}, n / 2, n}) {
       expect_topk<kType>(level, maker.name, input, 1, n, k, next_options(4));
       expect_topk<kType>(level, maker.name, input, 3, n, k, next_options(2));
       expect_topk<kType>(level, maker.name, input, 8, n / 4, k / 4, next_options(3));
     }
+  }
+}
+
+// Rows made against the sample: the sampled places hold other values than the rest, so that every
+// bound taken from them is wrong.
+void test_misleading_samples(const Level& level) {
+  constexpr ValueType kType = ValueType::kInt32;
+  constexpr std::int64_t kN = 3 * cpu::kScanTuning.min_part_items + 5;
+  const auto& primitives = cpu::primitives_for<kType>(*level.primitives);
+  std::vector<std::uint32_t> row(kN);
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<std::uint32_t>(i);
+  cpu::RowSample<kType> sample(primitives);
+  const std::int64_t num_samples = sample.draw(row.data(), kN, {0, 0});
+  std::vector<bool> is_sampled(row.size());
+  for (std::int64_t i = 0; i < num_samples; ++i) {
+    is_sampled[static_cast<std::size_t>(sample.keys()[i])] = true;
+  }
+  EXPECT(num_samples >= cpu::kScanTuning.min_sample_items);
+
+  const auto rest = [](const char* kind, std::size_t i) -> std::int32_t {
+    const auto position = static_cast<std::int32_t>(i);
+    if (kind[0] == 'a') return position;         // ascending
+    if (kind[0] == 'd') return -position;        // descending
+    if (kind[0] == 's') return position % 1000;  // saw teeth
+    return 5;                                    // level
+  };
+  for (const char* kind : {"ascending", "descending", "saw teeth", "level"}) {
+    for (const std::int32_t sampled : {-2'000'000, 2'000'000}) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        row[i] = static_cast<std::uint32_t>(is_sampled[i] ? sampled : rest(kind, i));
+      }
+      for (const std::int64_t k : {std::int64_t{1}, std::int64_t{2000}, kN / 9, kN / 2, kN - 1}) {
+        expect_topk<kType>(level, kind, row, 1, kN, k, next_options(1));
+        expect_topk<kType>(level, kind, row, 1, kN, k, next_options(2));
+      }
+    }
+  }
+}
+
+// What a task throws arrives at the caller, after the other tasks.
+void test_exceptions() {
+  for (const int num_threads : {1, 3}) {
+    bool is_caught = false;
+    try {
+      cpu::run_tasks({num_threads, num_threads > 1 ? &run_apart : &run_here}, num_threads, 100,
+                     [](int, std::int64_t task) {
+                       if (task == 50) throw std::bad_alloc();
+                     });
+    } catch (const std::bad_alloc&) {
+      is_caught = true;
+    }
+    EXPECT(is_caught);
   }
 }
 
@@ -487,7 +552,9 @@ int main() {
     test_type<ValueType::kFloat16>(level);
     test_type<ValueType::kFloat32>(level);
     test_type<ValueType::kInt32>(level);
+    test_misleading_samples(level);
     test_windows_and_maps(level);
   }
+  test_exceptions();
   return expect::verdict();
 }
