@@ -459,6 +459,12 @@ def edge_cases() -> tuple[Case, ...]:
             replace(base, rows=2, cols=262144, k=4096, distribution=d, order="index")
             for d in ("ascending", "all_equal", "some_nans", "same_leading_bits")
         ]
+        # Threshold estimates from a sample go wrong here.
+        cases += [
+            replace(base, rows=4, cols=200_000, k=k, distribution=d, order="index")
+            for d in ("runs", "hot_block", "sparse")
+            for k in (64, 512, 2048)
+        ]
         cases += [
             replace(base, rows=20000, cols=5, k=3),
             replace(base, rows=1, cols=70000, k=69999),

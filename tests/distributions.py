@@ -180,6 +180,12 @@ def hot_block(rows: int, cols: int, dtype: torch.dtype, generator: Generator) ->
     return _cast(x, dtype)
 
 
+def runs(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
+    """Sixty-four neighbours share a level: a sample of neighbours says less than its size does."""
+    levels = _normal(rows, -(-cols // 64), generator).repeat_interleave(64, 1)[:, :cols]
+    return _cast(levels + _normal(rows, cols, generator) / 1024, dtype)
+
+
 def alternating_extremes(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
     """Greatest, least, greatest, ..."""
     info: Any = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
@@ -213,6 +219,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
         some_nans,
         all_nan,
         hot_block,
+        runs,
         alternating_extremes,
     )
 }
