@@ -8,7 +8,7 @@
 //   Rule(KeyRule<Key>)   the rule's constants in registers
 //   broadcast(key), load(keys), store(vec, keys), min(a, b), max(a, b), lowest(vec), highest(vec)
 //   to_keys(values, rule)   kLanes values as keys
-//   at_least(vec, bound)    kLanes bits, lane 0 lowest
+//   mark_word(source, items, bound)   which of 64 keys of a source reach the bound, as bits
 //   list_word(word, first, positions)   the marks of one word as positions
 //   keep_word(word, from, to)           the marked ones of 64 positions; to may be at or before
 //   from
@@ -46,20 +46,10 @@ struct TailWord {
 };
 
 template <typename Simd, typename Source>
-inline std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
-                               typename Simd::Vec bound) {
-  std::uint64_t word = 0;
-  for (int lane = 0; lane < kMarksPerWord; lane += Simd::kLanes) {
-    word |= static_cast<std::uint64_t>(Simd::at_least(source.load(items + lane), bound)) << lane;
-  }
-  return word;
-}
-
-template <typename Simd, typename Source>
 inline std::uint64_t mark_tail(const Source& source, const typename Source::Item* items,
                                std::int64_t n, typename Simd::Vec bound) {
   const TailWord<typename Source::Item> tail(items, n);
-  return mark_word<Simd>(source, tail.items, bound) & ((std::uint64_t{1} << n) - 1);
+  return Simd::mark_word(source, tail.items, bound) & ((std::uint64_t{1} << n) - 1);
 }
 
 template <typename Simd, typename Source>
@@ -68,7 +58,7 @@ void mark(const Source& source, const typename Source::Item* items, std::int64_t
   const typename Simd::Vec bounds = Simd::broadcast(bound);
   std::int64_t i = 0;
   for (; i + kMarksPerWord <= n; i += kMarksPerWord) {
-    *marks++ = mark_word<Simd>(source, items + i, bounds);
+    *marks++ = Simd::mark_word(source, items + i, bounds);
   }
   if (i < n) *marks = mark_tail<Simd>(source, items + i, n - i, bounds);
 }
@@ -80,7 +70,7 @@ std::int64_t count(const Source& source, const typename Source::Item* items, std
   std::int64_t total = 0;
   std::int64_t i = 0;
   for (; i + kMarksPerWord <= n; i += kMarksPerWord) {
-    total += __builtin_popcountll(mark_word<Simd>(source, items + i, bounds));
+    total += __builtin_popcountll(Simd::mark_word(source, items + i, bounds));
   }
   if (i < n) total += __builtin_popcountll(mark_tail<Simd>(source, items + i, n - i, bounds));
   return total;

@@ -192,6 +192,16 @@ struct Avx2 : Lanes<std::make_signed_t<BitsOf<kType>>> {
     });
   }
 
+  template <typename Source>
+  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
+                                 Vec bound) {
+    std::uint64_t word = 0;
+    for (int lane = 0; lane < kMarksPerWord; lane += Base::kLanes) {
+      word |= Base::at_least(source.load(items + lane), bound) << lane;
+    }
+    return word;
+  }
+
   static void list_word(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
     list_word_avx2(word, first, positions);
   }

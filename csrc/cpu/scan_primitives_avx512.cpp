@@ -1,5 +1,7 @@
-// AVX-512 F, BW, VL and DQ: Skylake-SP and later, Zen 4 and later. Compress is
-// used in its register form only: as a store to memory it is microcoded on Zen.
+// AVX-512 F, BW, VL and DQ: Skylake-SP and later, Zen 4 and later. Compress is used in its register
+// form only: as a store to memory it is microcoded on Zen. Masks are joined to 64 bits as masks,
+// not by shifts of integers: GCC 12 may spill a 32-bit mask and reload 64 bits (seen where
+// -fsanitize=thread left no register across its calls).
 #include <immintrin.h>
 
 #include <type_traits>
@@ -22,7 +24,7 @@ inline void list_word_avx512(std::uint64_t word, std::uint32_t first, std::uint3
   }
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   for (int lane = 0; lane < kMarksPerWord; lane += 16) {
-    const __mmask16 mask = static_cast<__mmask16>(word >> lane);
+    const auto mask = static_cast<std::uint16_t>(word >> lane);
     const __m512i base = _mm512_set1_epi32(static_cast<int>(first) + lane);
     _mm512_storeu_si512(positions,
                         _mm512_maskz_compress_epi32(mask, _mm512_add_epi32(base, lanes)));
@@ -33,7 +35,7 @@ inline void list_word_avx512(std::uint64_t word, std::uint32_t first, std::uint3
 // Stores run up to 15 positions past the kept ones: onto positions already read.
 inline void keep_word_avx512(std::uint64_t word, const std::uint32_t* from, std::uint32_t* to) {
   for (int lane = 0; lane < kMarksPerWord; lane += 16) {
-    const __mmask16 mask = static_cast<__mmask16>(word >> lane);
+    const auto mask = static_cast<std::uint16_t>(word >> lane);
     _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(mask, _mm512_loadu_si512(from + lane)));
     to += __builtin_popcount(mask);
   }
@@ -68,7 +70,13 @@ struct Lanes<std::int16_t> {
         _mm256_max_epi16(_mm512_castsi512_si256(vec), _mm512_extracti64x4_epi64(vec, 1));
     return static_cast<Key>(lowest_unsigned(half, 0x7FFF) ^ 0x7FFF);
   }
-  static std::uint64_t at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi16_mask(vec, bound); }
+  template <typename Source>
+  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
+                                 Vec bound) {
+    const __mmask32 low = _mm512_cmpge_epi16_mask(source.load(items), bound);
+    const __mmask32 high = _mm512_cmpge_epi16_mask(source.load(items + kLanes), bound);
+    return _mm512_kunpackd(high, low);
+  }
   static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
     const Vec zero = _mm512_setzero_si512();
     const Vec key = _mm512_mask_sub_epi16(bits, _mm512_movepi16_mask(bits), zero, magnitude);
@@ -87,7 +95,15 @@ struct Lanes<std::int32_t> {
   static Vec max(Vec a, Vec b) { return _mm512_max_epi32(a, b); }
   static Key lowest(Vec vec) { return _mm512_reduce_min_epi32(vec); }
   static Key highest(Vec vec) { return _mm512_reduce_max_epi32(vec); }
-  static std::uint64_t at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi32_mask(vec, bound); }
+  template <typename Source>
+  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
+                                 Vec bound) {
+    const __mmask16 mask0 = _mm512_cmpge_epi32_mask(source.load(items), bound);
+    const __mmask16 mask1 = _mm512_cmpge_epi32_mask(source.load(items + kLanes), bound);
+    const __mmask16 mask2 = _mm512_cmpge_epi32_mask(source.load(items + 2 * kLanes), bound);
+    const __mmask16 mask3 = _mm512_cmpge_epi32_mask(source.load(items + 3 * kLanes), bound);
+    return _mm512_kunpackd(_mm512_kunpackw(mask3, mask2), _mm512_kunpackw(mask1, mask0));
+  }
   static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
     const Vec zero = _mm512_setzero_si512();
     const Vec key = _mm512_mask_sub_epi32(bits, _mm512_movepi32_mask(bits), zero, magnitude);

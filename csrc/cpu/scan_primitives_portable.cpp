@@ -88,7 +88,10 @@ struct Portable {
     }
   }
 
-  static std::uint64_t at_least(const Vec& vec, const Vec& bound) {
+  template <typename Source>
+  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
+                                 const Vec& bound) {
+    const Vec vec = source.load(items);
     std::uint8_t flags[kLanes];
     for (int i = 0; i < kLanes; ++i) flags[i] = vec.lanes[i] >= bound.lanes[i];
     return pack_flags(flags);
