@@ -23,6 +23,9 @@ struct RowPagedTuning {
       kTierK == 512 ? 2048 : (kTierK == 1024 ? 3072 : 4096);
   // Items of the first batch, which gives the first threshold.
   static constexpr std::uint32_t kWarmupItems = kTierK == 4096 ? kBatchItems : 2 * kPageItems;
+  // A page table of more chunks than this, each as large as the candidate area, is read entry by
+  // entry.
+  static constexpr std::uint32_t kMaxTableChunks = 4;
 
   static constexpr bool is_valid() {
     return (1u << kLog2PageItems) == kPageItems && kWarmupItems % kPageItems == 0 &&

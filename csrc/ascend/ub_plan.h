@@ -76,7 +76,7 @@ struct UbPlan3510 {
     static constexpr std::uint32_t kA = kPlaces;
     // sorted positions; final values (orders any and value)
     static constexpr std::uint32_t kB = kA + 4 * kMaxK;
-    // the sort's source indices; raw indices to be written
+    // the sort's source indices; page table entries; raw indices to be written
     static constexpr std::uint32_t kC = kB + 4 * kMaxK;
     // the same indices at the width of values; sorted keys
     static constexpr std::uint32_t kD = kC + 4 * kMaxK;

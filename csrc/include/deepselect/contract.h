@@ -112,8 +112,14 @@ constexpr std::int32_t kMaxLog2PageSize = 30;
 
 constexpr BackendLimits kCpuLimits{"cpu", kAllValueTypes, kMaxInt32, kMaxInt32, kMaxInt32, 1};
 constexpr BackendLimits kCudaLimits{"cuda", kAllValueTypes, kMaxInt32, kMaxInt32, kMaxInt32, 1};
-constexpr BackendLimits kAscendLimits{
-    "npu", value_type_bit(ValueType::kBFloat16), kMaxInt32, (std::int64_t{1} << 21) - 1, 4096, 32};
+constexpr BackendLimits kAscendLimits{"npu",
+                                      value_type_bit(ValueType::kBFloat16) |
+                                          value_type_bit(ValueType::kFloat16) |
+                                          value_type_bit(ValueType::kFloat32),
+                                      kMaxInt32,
+                                      (std::int64_t{1} << 21) - 1,
+                                      4096,
+                                      32};
 constexpr BackendLimits kBackendLimits[] = {kCpuLimits, kCudaLimits, kAscendLimits};
 
 }  // namespace deepselect

@@ -134,6 +134,87 @@ __simd_vf__ inline void offset_indices_64(__ubuf__ std::uint32_t* indices,
   }
 }
 
+// pages[i] = chunk[positions[i] >> log2_page_size - first_page] where that lies in the chunk of
+// `chunk_pages` table entries; other items stay.
+__simd_vf__ inline void gather_pages(__ubuf__ std::uint32_t* pages,
+                                     __ubuf__ std::uint32_t* positions,
+                                     __ubuf__ std::uint32_t* chunk, std::uint32_t first_page,
+                                     std::uint32_t chunk_pages, std::int16_t log2_page_size,
+                                     std::uint32_t count) {
+  using namespace simd;
+  using U32 = std::uint32_t;
+  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<U32> - 1) / kLanes<U32>);
+  Register<U32> page, entry, chunk_ends;
+  Mask inside;
+  fill(chunk_ends, chunk_pages);
+  for (std::uint16_t i = 0; i < num_vectors; ++i) {
+    const Mask active = take_lanes<U32>(count);
+    load(page, positions + i * kLanes<U32>);
+    shift_right(page, page, log2_page_size, active);
+    add_scalar(page, page, static_cast<U32>(0 - first_page), active);
+    less(inside, page, chunk_ends, active);
+    gather(entry, chunk, page, inside);
+    store(pages + i * kLanes<U32>, entry, inside);
+  }
+}
+
+// indices = page << log2_page_size | position within the page, then pads. Pages are signed; of a
+// 64-bit index the high word is what the shift pushes out. `high_shift` is 32 - log2_page_size, at
+// most 31: a page of size 1 pushes out its sign.
+__simd_vf__ inline void page_indices_32(__ubuf__ std::uint32_t* indices,
+                                        __ubuf__ std::uint32_t* pages,
+                                        __ubuf__ std::uint32_t* positions,
+                                        std::int16_t log2_page_size, std::uint32_t pad,
+                                        std::uint32_t count, std::uint32_t num_items) {
+  using namespace simd;
+  using U32 = std::uint32_t;
+  const auto num_vectors = static_cast<std::uint16_t>((num_items + kLanes<U32> - 1) / kLanes<U32>);
+  const Mask all = all_lanes<U32>();
+  Register<U32> index, in_page, in_page_bits, pads;
+  fill(in_page_bits, (U32(1) << log2_page_size) - 1);
+  fill(pads, pad);
+  for (std::uint16_t i = 0; i < num_vectors; ++i) {
+    const Mask valid = take_lanes<U32>(count);
+    load(index, pages + i * kLanes<U32>);
+    load(in_page, positions + i * kLanes<U32>);
+    shift_left(index, index, log2_page_size, all);
+    bit_and(in_page, in_page, in_page_bits, all);
+    bit_or(index, index, in_page, all);
+    select(index, index, pads, valid);
+    store(indices + i * kLanes<U32>, index, all);
+  }
+}
+
+__simd_vf__ inline void page_indices_64(__ubuf__ std::uint32_t* indices,
+                                        __ubuf__ std::uint32_t* pages,
+                                        __ubuf__ std::uint32_t* positions,
+                                        std::int16_t log2_page_size, std::int16_t high_shift,
+                                        std::uint32_t pad_low, std::uint32_t pad_high,
+                                        std::uint32_t count, std::uint32_t num_items) {
+  using namespace simd;
+  using U32 = std::uint32_t;
+  const auto num_vectors = static_cast<std::uint16_t>((num_items + kLanes<U32> - 1) / kLanes<U32>);
+  const Mask all = all_lanes<U32>();
+  Register<U32> low, high, in_page, in_page_bits, low_pads, high_pads, first, second;
+  fill(in_page_bits, (U32(1) << log2_page_size) - 1);
+  fill(low_pads, pad_low);
+  fill(high_pads, pad_high);
+  for (std::uint16_t i = 0; i < num_vectors; ++i) {
+    const Mask valid = take_lanes<U32>(count);
+    load(low, pages + i * kLanes<U32>);
+    load(in_page, positions + i * kLanes<U32>);
+    shift_right(view_as<std::int32_t>(high), view_as<std::int32_t>(low), high_shift, all);
+    shift_left(low, low, log2_page_size, all);
+    bit_and(in_page, in_page, in_page_bits, all);
+    bit_or(low, low, in_page, all);
+    select(low, low, low_pads, valid);
+    select(high, high, high_pads, valid);
+    interleave(first, second, low, high);
+    store(indices + 2 * i * kLanes<U32>, first, all);
+    store(indices + (2 * i + 1) * kLanes<U32>, second, all);
+  }
+}
+
 // How many of the values are NaN.
 template <ValueType kType>
 __simd_vf__ inline void count_nans(__ubuf__ std::uint16_t* num_nans, __ubuf__ BitsOf<kType>* values,

@@ -4,6 +4,7 @@
 
 #include "ascend/kernels/row_paged/candidate_set.h"
 #include "ascend/kernels/row_paged/epilogue.h"
+#include "ascend/kernels/row_paged/page_map.h"
 #include "deepselect/row_view.h"
 
 namespace deepselect::ascend {
@@ -80,31 +81,6 @@ __aicore__ inline OrderedRow<BitsOf<kType>> order_candidates(
   return {final_positions, final_values};
 }
 
-// Indices through a page table, item by item: the table's entries are anywhere in global memory.
-template <class Index>
-__aicore__ inline void map_indices(__ubuf__ Index* indices, __ubuf__ std::uint32_t* positions,
-                                   const RowView& view, Index pad, std::uint32_t count,
-                                   std::uint32_t num_items) {
-  simd::set<simd::kPipeV, simd::kPipeS>(0);
-  simd::wait<simd::kPipeV, simd::kPipeS>(0);
-  __gm__ std::int32_t* table = simd::as_gm<std::int32_t>(view.table);
-  for (std::uint32_t i = 0; i < num_items; ++i) {
-    Index index = pad;
-    if (i < count) {
-      const std::int64_t position = simd::load_ub(positions + i);
-      const std::int64_t page =
-          simd::load_gm(table + (position >> view.log2_page_size) * view.table_stride_items);
-      const std::int64_t in_page = position & ((std::int64_t{1} << view.log2_page_size) - 1);
-      index = static_cast<Index>(page * (std::int64_t{1} << view.log2_page_size) + in_page);
-    }
-    simd::store_ub(indices + i, index);
-  }
-  simd::set<simd::kPipeS, simd::kPipeMte3>(0);
-  simd::wait<simd::kPipeS, simd::kPipeMte3>(0);
-  simd::set<simd::kPipeS, simd::kPipeV>(0);
-  simd::wait<simd::kPipeS, simd::kPipeV>(0);
-}
-
 // Writes one output row. Leaves the flags MTE3 -> V and MTE3 -> MTE2 up: the areas are free.
 template <ValueType kType, class Tuning>
 __aicore__ inline void write_row(const TopkParams& params, std::int64_t row, const RowView& view,
@@ -136,12 +112,8 @@ __aicore__ inline void write_row(const TopkParams& params, std::int64_t row, con
   const bool is_wide = params.index_type == IndexType::kInt64;
   __ubuf__ U32* indices = simd::ub_at<U32>(Areas::kScratch);
   __ubuf__ U32* raw_indices = simd::ub_at<U32>(Areas::kC);
-  if (view.table != nullptr && is_wide) {
-    map_indices((__ubuf__ std::int64_t*)indices, ordered.positions, view, params.pad_index, count,
-                k);
-  } else if (view.table != nullptr) {
-    map_indices((__ubuf__ std::int32_t*)indices, ordered.positions, view,
-                static_cast<std::int32_t>(params.pad_index), count, k);
+  if (view.table != nullptr) {
+    map_indices<kType, Tuning>(params, view, indices, raw_indices, ordered.positions, count);
   } else if (is_wide) {
     DEEPSELECT_VECTOR_CALL(offset_indices_64(
         indices, ordered.positions, static_cast<U32>(offset), static_cast<U32>(offset >> 32),
