@@ -37,8 +37,8 @@ struct CpuBackend {
 
 constexpr const char* level_name(Isa isa) {
   switch (isa) {
-    case Isa::kScalar:
-      return "scalar";
+    case Isa::kPortable:
+      return "portable";
     case Isa::kAvx2:
       return "avx2";
     case Isa::kAvx512:
@@ -76,14 +76,14 @@ void implement_forced(torch::stable::detail::StableLibrary& library) {
 }
 
 STABLE_TORCH_LIBRARY_FRAGMENT(deepselect, m) {
-  define_forced<Isa::kScalar>(m);
+  define_forced<Isa::kPortable>(m);
   define_forced<Isa::kAvx2>(m);
   define_forced<Isa::kAvx512>(m);
 }
 
 STABLE_TORCH_LIBRARY_IMPL(deepselect, CPU, m) {
   op::register_backend<CpuBackend>(m);
-  implement_forced<Isa::kScalar>(m);
+  implement_forced<Isa::kPortable>(m);
   implement_forced<Isa::kAvx2>(m);
   implement_forced<Isa::kAvx512>(m);
 }
