@@ -17,7 +17,8 @@ struct RowPagedTuning {
   static constexpr std::uint32_t kPageItems = 2048;
   static constexpr std::uint32_t kLog2PageItems = 11;
   static constexpr std::uint32_t kNumStages = 3;
-  static constexpr std::uint32_t kBatchItems = kItemBytes == 2 ? 8192 : 4096;
+  static constexpr std::uint32_t kBatchItems =
+      kItemBytes == 4 ? 4096 : (kTierK == 512 ? 12288 : 8192);
   // Candidates beyond k that start a selection.
   static constexpr std::uint32_t kSpareItems =
       kTierK == 512 ? 2048 : (kTierK == 1024 ? 3072 : 4096);

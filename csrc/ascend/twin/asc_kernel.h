@@ -1,6 +1,7 @@
 // The kernel-level calls of the twin: copies, flags, scalar accesses, the library's Sort.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <numeric>

@@ -50,6 +50,7 @@ Counts& Counts::operator+=(const Counts& other) {
   scalar_ub_accesses += other.scalar_ub_accesses;
   scalar_gm_accesses += other.scalar_gm_accesses;
   waits += other.waits;
+  scalar_round_trips += other.scalar_round_trips;
   return *this;
 }
 
@@ -126,6 +127,7 @@ void Machine::wait_flag(Pipe source, Pipe target, int id) {
   if (!flag.up) fault(target, "wait_flag on a flag that nobody set: the core would hang");
   flag.up = false;
   ++counts_.waits;
+  if (source == kVector && target == kScalar) ++counts_.scalar_round_trips;
   // Work of its own that the target knows, through the source, to be done.
   barrier_time_[target] = std::max(barrier_time_[target], flag.clock[target]);
   for (int pipe = 0; pipe < kNumPipes; ++pipe) {

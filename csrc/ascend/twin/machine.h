@@ -48,6 +48,7 @@ struct Counts {
   std::uint64_t scalar_ub_accesses = 0;
   std::uint64_t scalar_gm_accesses = 0;
   std::uint64_t waits = 0;
+  std::uint64_t scalar_round_trips = 0;  // waits of the scalar unit for the vector unit
 
   Counts& operator+=(const Counts& other);
 };

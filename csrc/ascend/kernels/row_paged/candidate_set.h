@@ -48,17 +48,17 @@ class CandidateSet {
   // pages, low halves first.
   __aicore__ inline void append(__ubuf__ Lane* hits, __ubuf__ Lane* items,
                                 __ubuf__ Lane* page_bases, std::uint32_t num_hits) {
-    constexpr std::uint32_t kStride = UbTables::kFieldBytes / sizeof(Lane);
+    [[maybe_unused]] constexpr std::uint32_t kStride = UbTables::kFieldBytes / sizeof(Lane);
     constexpr int kLog2PageItems = Tuning::kLog2PageItems;
-    constexpr Lane kInPage = Tuning::kPageItems - 1;
     simd::barrier<simd::kPipeV>();
-    DEEPSELECT_VECTOR_CALL(append_values<Lane>(values() + size_, hits, items, num_hits));
     if constexpr (kIs16) {
-      DEEPSELECT_VECTOR_CALL(append_positions<Lane, kLog2PageItems>(
-          positions_high() + size_, hits, page_bases + kStride, Lane(0), num_hits));
+      DEEPSELECT_VECTOR_CALL(append_hits_16<kLog2PageItems>(
+          values() + size_, positions_high() + size_, positions_low() + size_, hits, items,
+          page_bases + kStride, page_bases, num_hits));
+    } else {
+      DEEPSELECT_VECTOR_CALL(append_hits_32<kLog2PageItems>(
+          values() + size_, positions_high() + size_, hits, items, page_bases, num_hits));
     }
-    DEEPSELECT_VECTOR_CALL(append_positions<Lane, kLog2PageItems>(positions_low() + size_, hits,
-                                                                  page_bases, kInPage, num_hits));
     size_ += num_hits;
   }
 
@@ -104,11 +104,7 @@ class CandidateSet {
       DEEPSELECT_VECTOR_CALL(keep_indices_32(words, keys, positions_high(), key.word, high, count));
     }
     simd::barrier<simd::kPipeV>();
-    DEEPSELECT_VECTOR_CALL(gather_items<Lane>(values(), values(), words, want));
-    DEEPSELECT_VECTOR_CALL(gather_items<Lane>(positions_high(), positions_high(), words, want));
-    if constexpr (kIs16) {
-      DEEPSELECT_VECTOR_CALL(gather_items<Lane>(positions_low(), positions_low(), words, want));
-    }
+    DEEPSELECT_VECTOR_CALL(compact<Lane>(values(), positions_high(), positions_low(), words, want));
     size_ = want;
   }
 

@@ -335,8 +335,7 @@ __simd_vf__ inline void keep_indices_32(__ubuf__ std::uint32_t* kept, __ubuf__ s
   stream_end(kept, stream);
 }
 
-// dst[i] = src[indices[i]] for i < count. In place where indices ascend: a register is stored below
-// everything that later registers read.
+// dst[i] = src[indices[i]] for i < count.
 template <class Lane>
 __simd_vf__ inline void gather_items(__ubuf__ Lane* dst, __ubuf__ Lane* src, __ubuf__ Lane* indices,
                                      std::uint32_t count) {
@@ -348,6 +347,26 @@ __simd_vf__ inline void gather_items(__ubuf__ Lane* dst, __ubuf__ Lane* src, __u
     load(index, indices + i * kLanes<Lane>);
     gather(item, src, index, active);
     store(dst + i * kLanes<Lane>, item, active);
+  }
+}
+
+// Moves the items at `indices`, which ascend, of the arrays to their fronts; `third` is
+// for 16-bit lanes only. In place: a register is stored below everything that later registers read.
+template <class Lane>
+__simd_vf__ inline void compact(__ubuf__ Lane* first, __ubuf__ Lane* second, __ubuf__ Lane* third,
+                                __ubuf__ Lane* indices, std::uint32_t count) {
+  using namespace simd;
+  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
+  Register<Lane> index, first_item, second_item, third_item;
+  for (std::uint16_t i = 0; i < num_vectors; ++i) {
+    const Mask active = take_lanes<Lane>(count);
+    load(index, indices + i * kLanes<Lane>);
+    gather(first_item, first, index, active);
+    gather(second_item, second, index, active);
+    if constexpr (sizeof(Lane) == 2) gather(third_item, third, index, active);
+    store(first + i * kLanes<Lane>, first_item, active);
+    store(second + i * kLanes<Lane>, second_item, active);
+    if constexpr (sizeof(Lane) == 2) store(third + i * kLanes<Lane>, third_item, active);
   }
 }
 
