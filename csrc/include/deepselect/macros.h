@@ -3,6 +3,8 @@
 
 #if defined(__CUDACC__)
 #define DEEPSELECT_HOST_DEVICE __host__ __device__
+#elif defined(__CCE__)  // bisheng
+#define DEEPSELECT_HOST_DEVICE [host, aicore]
 #else
 #define DEEPSELECT_HOST_DEVICE
 #endif
