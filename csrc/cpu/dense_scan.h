@@ -20,6 +20,7 @@
 
 #include "cpu/buffer.h"
 #include "cpu/cut.h"
+#include "cpu/gather_keys.h"
 #include "cpu/row_sample.h"
 #include "cpu/scan_primitives.h"
 #include "cpu/tasks.h"
@@ -217,14 +218,12 @@ class DenseScan {
   // The window's cut, from what the first pass listed; leaves the keys of that in keys_.
   Cut<Key> cut_bracket() {
     if (bracket_.low == bracket_.high) return {bracket_.low, num_above_ + num_inside_};
-    Bits* values = values_.reserve(num_inside_);
-    Bits* next = values;
-    for (const Part& part : parts_) {
-      const std::uint32_t* inside = part.inside.data();
-      for (std::int64_t i = 0; i < part.num_inside; ++i) *next++ = window_[inside[i]];
-    }
     Key* keys = keys_.reserve(num_inside_ + kOverrunItems);
-    primitives_.make_keys(values, num_inside_, rule_, keys);
+    Key* part_keys = keys;
+    for (const Part& part : parts_) {
+      gather_keys(primitives_, rule_, window_, part.inside.data(), part.num_inside, part_keys);
+      part_keys += part.num_inside;
+    }
     Cut<Key> cut = find_cut(primitives_, keys, num_inside_, k_ - num_above_, 0);
     cut.num_at_least += num_above_;
     return cut;
@@ -300,7 +299,6 @@ class DenseScan {
   Bracket bracket_{};
   std::int64_t num_above_ = 0;   // of all parts
   std::int64_t num_inside_ = 0;  // of all parts
-  Buffer<Bits> values_;
   Buffer<Key> keys_;
 };
 

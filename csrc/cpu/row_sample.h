@@ -33,14 +33,15 @@ class RowSample {
     const std::int64_t stratum_items = n / num_groups;
     const auto num_places = static_cast<std::uint64_t>(stratum_items - kGroupItems + 1);
     const std::int64_t num_samples = num_groups * kGroupItems;
-    Bits* sample = values_.reserve(num_samples);
+    Key* keys = keys_.reserve(num_samples + kOverrunItems);
+    auto* sample = reinterpret_cast<Bits*>(keys);  // keys take their values' places
     for (std::int64_t group = 0; group < num_groups; ++group) {
       const std::uint64_t place = (mix(static_cast<std::uint32_t>(group)) * num_places) >> 32;
       std::memcpy(sample + group * kGroupItems,
                   window + group * stratum_items + static_cast<std::int64_t>(place),
                   kGroupItems * sizeof(Bits));
     }
-    primitives_.make_keys(sample, num_samples, rule, keys_.reserve(num_samples + kOverrunItems));
+    primitives_.make_keys(sample, num_samples, rule, keys);
     return num_samples;
   }
 
@@ -55,7 +56,6 @@ class RowSample {
   }
 
   const ScanPrimitives<kType>& primitives_;
-  Buffer<Bits> values_;
   Buffer<Key> keys_;
 };
 

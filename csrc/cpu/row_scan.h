@@ -23,6 +23,7 @@
 #include "cpu/buffer.h"
 #include "cpu/cut.h"
 #include "cpu/dense_scan.h"
+#include "cpu/gather_keys.h"
 #include "cpu/row_sample.h"
 #include "cpu/scan_primitives.h"
 #include "cpu/tuning.h"
@@ -85,10 +86,8 @@ class RowScan {
   // behind it. Requires 1 <= k <= num_positions.
   Cut<Key> keep_best(const Bits* window, std::uint32_t* positions, std::int64_t num_positions,
                      std::int64_t k) {
-    Bits* values = values_.reserve(num_positions);
-    for (std::int64_t i = 0; i < num_positions; ++i) values[i] = window[positions[i]];
-    primitives_.make_keys(values, num_positions, rule_,
-                          keys_.reserve(num_positions + kOverrunItems));
+    gather_keys(primitives_, rule_, window, positions, num_positions,
+                keys_.reserve(num_positions + kOverrunItems));
     const Cut<Key> cut = mark_best_keys(num_positions, k);
     primitives_.keep_marked(marks_.data(), num_mark_words(num_positions), positions);
     return cut;
@@ -147,7 +146,6 @@ class RowScan {
   RowSample<kType> sample_;
   DenseScan<kType> dense_;
   Buffer<std::uint32_t> positions_;
-  Buffer<Bits> values_;
   Buffer<Key> keys_;
   Buffer<std::uint64_t> marks_;
 };

@@ -47,7 +47,7 @@ struct ScanPrimitives {
   using Bits = BitsOf<kType>;
   using Key = std::make_signed_t<Bits>;
 
-  // keys[i] = key of values[i].
+  // keys[i] = key of values[i]. Both may be the same memory.
   void (*make_keys)(const Bits* values, std::int64_t n, KeyRule<Key> rule, Key* keys);
 
   // Marks the values, or keys, at or above `bound`; the last word's marks past n are clear.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cpu/buffer.h"
+#include "cpu/gather_keys.h"
 #include "cpu/scan_primitives.h"
 
 namespace deepselect::cpu {
@@ -23,10 +24,8 @@ class ValueOrder {
 
   void sort(const Bits* window, std::uint32_t* positions, std::int64_t n) {
     if (n < 2) return;
-    Bits* values = values_.reserve(n);
-    for (std::int64_t i = 0; i < n; ++i) values[i] = window[positions[i]];
     Key* keys = keys_.reserve(n + kOverrunItems);
-    primitives_.make_keys(values, n, rule_, keys);
+    gather_keys(primitives_, rule_, window, positions, n, keys);
     if (n <= kMaxRankedItems) {
       rank_sort(keys, positions, n);
     } else {
@@ -92,7 +91,6 @@ class ValueOrder {
 
   const ScanPrimitives<kType>& primitives_;
   const KeyRule<Key> rule_;
-  Buffer<Bits> values_;
   Buffer<Key> keys_;
   Buffer<std::uint64_t> entries_;
 };

@@ -173,6 +173,11 @@ void test_primitives(const Level& level) {
                                    static_cast<Key>(largest ? 0 : -1)};
       std::vector<Key> keys(static_cast<std::size_t>(n + cpu::kOverrunItems));
       primitives.make_keys(values.data(), n, rule, keys.data());
+      std::vector<Key> in_place(keys.size());
+      if (n > 0) std::memcpy(in_place.data(), values.data(), values.size() * sizeof(Bits));
+      primitives.make_keys(reinterpret_cast<const Bits*>(in_place.data()), n, rule,
+                           in_place.data());
+      EXPECT(std::equal(in_place.begin(), in_place.begin() + n, keys.begin()));
       keys.resize(static_cast<std::size_t>(n));
       keys.shrink_to_fit();
 
