@@ -136,11 +136,22 @@ struct Loops {
 
   static std::int64_t list_marks(const std::uint64_t* marks, std::int64_t num_words,
                                  std::uint32_t first, std::uint32_t* positions) {
+    constexpr std::int64_t kBlockWords = 128;
     std::uint32_t* out = positions;
-    for (std::int64_t w = 0; w < num_words; ++w) {
-      Simd::list_word(marks[w], first, out);
-      out += __builtin_popcountll(marks[w]);
-      first += kMarksPerWord;
+    for (std::int64_t block = 0; block < num_words; block += kBlockWords) {
+      const std::int64_t block_end = block + kBlockWords < num_words ? block + kBlockWords : num_words;
+      // Most words are empty in a long row. Which are not is found without a branch to mispredict.
+      std::int64_t used[kBlockWords];
+      int num_used = 0;
+      for (std::int64_t w = block; w < block_end; ++w) {
+        used[num_used] = w;
+        num_used += marks[w] != 0;
+      }
+      for (int i = 0; i < num_used; ++i) {
+        const std::uint64_t word = marks[used[i]];
+        Simd::list_word(word, first + static_cast<std::uint32_t>(used[i]) * kMarksPerWord, out);
+        out += __builtin_popcountll(word);
+      }
     }
     return out - positions;
   }
