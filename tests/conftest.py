@@ -7,6 +7,13 @@ reference too, for what is written out by hand.
 
 from __future__ import annotations
 
+# ruff: noqa: E402
+import os
+
+# Before torch loads OpenMP, and for child processes too: threads that spin at a barrier while
+# others want their core make the suite several times slower on a busy machine (4x measured).
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
