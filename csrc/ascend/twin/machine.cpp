@@ -208,7 +208,7 @@ std::size_t Machine::write(Pipe pipe, const void* address, std::size_t bytes,
     Block& state = blocks_[block];
     check_after_write(pipe, block, "write");
     for (int other = 0; other < kNumPipes; ++other) {
-      if (other == pipe || clocks_[pipe][other] >= state.read_time[other]) continue;
+      if (is_ordered(pipe, static_cast<Pipe>(other), state.read_time[other])) continue;
       std::ostringstream text;
       text << "write races with a read of " << pipe_name(static_cast<Pipe>(other));
       fault(pipe, text.str().c_str(), static_cast<std::int64_t>(block * kBlockBytes));

@@ -78,13 +78,11 @@ class CandidateSet {
     pivot_position_ = ~std::uint32_t(0);
     std::uint32_t rest = want - key.num_above;
     if (key.num_equal != rest) {
-      simd::barrier<simd::kPipeV>();
       DEEPSELECT_VECTOR_CALL(tie_words<Lane>(words, keys, key.word, positions_high(), count));
       const Word first = find(words, rest);
       high = first.word;
       if constexpr (kIs16) {
         rest -= first.num_above;
-        simd::barrier<simd::kPipeV>();
         DEEPSELECT_VECTOR_CALL(tie_words_after_two<Lane>(words, keys, key.word, positions_high(),
                                                          high, positions_low(), count));
         low = find(words, rest).word;
@@ -96,7 +94,6 @@ class CandidateSet {
     has_pivot_ = true;
     pivot_key_ = key.word;
 
-    simd::barrier<simd::kPipeV>();
     if constexpr (kIs16) {
       DEEPSELECT_VECTOR_CALL(keep_indices_16(words, keys, positions_high(), positions_low(),
                                              key.word, high, low, count));
@@ -115,7 +112,8 @@ class CandidateSet {
     std::uint32_t num_equal;
   };
 
-  // The want-th greatest of `words`, brought to the scalar unit.
+  // The want-th greatest of `words`, brought to the scalar unit. Ends with a round trip between the
+  // units: whatever the vector unit did before is done.
   __aicore__ inline Word find(__ubuf__ Lane* words, std::uint32_t want) {
     __ubuf__ std::uint16_t* pivot = simd::ub_at<std::uint16_t>(Plan::kTables + UbTables::kPivot);
     simd::barrier<simd::kPipeV>();

@@ -26,7 +26,6 @@ __aicore__ inline void load_pages_by_chunk(const RowView& view, __ubuf__ std::ui
     simd::copy_in((__ubuf__ std::int32_t*)chunk, table + first, chunk_pages * 4);
     simd::set<simd::kPipeMte2, simd::kPipeV>(kFlag);
     simd::wait<simd::kPipeMte2, simd::kPipeV>(kFlag);
-    simd::barrier<simd::kPipeV>();
     DEEPSELECT_VECTOR_CALL(gather_pages(pages, positions, chunk, first, chunk_pages,
                                         static_cast<std::int16_t>(view.log2_page_size), count));
   }

@@ -52,9 +52,7 @@ __aicore__ inline void load_slices(const RowPagedArgs& args, std::int64_t row,
   const std::uint32_t num_entries = slice_entries(args.params.k);
   const std::uint64_t slice_items = slice_bytes(args.params.k, kItemBytes) / kItemBytes;
   __gm__ Lane* source = simd::as_gm<Lane>(args.workspace) + row * args.num_slices * slice_items;
-  // The candidates' areas were read by the row before.
-  simd::set<simd::kPipeV, simd::kPipeMte2>(Tuning::kNumStages);
-  simd::wait<simd::kPipeV, simd::kPipeMte2>(Tuning::kNumStages);
+  // The row before is through with these areas: start_row waited for its last copy out.
   for (std::uint32_t slice = 0; slice < args.num_slices; ++slice) {
     __gm__ Lane* entries = source + slice * slice_items;
     simd::copy_in(Set::values() + slice * num_entries, entries, num_entries * kItemBytes);
