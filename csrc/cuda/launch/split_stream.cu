@@ -1,0 +1,39 @@
+#include "cuda/kernels/split_stream.cuh"
+
+#include "cuda/launch/check.h"
+#include "cuda/launch/dispatch.h"
+#include "cuda/launch/kernel_launch.h"
+#include "cuda/launch/launch.h"
+
+namespace deepselect::cuda {
+
+void launch_split_stream(const LaunchContext& context) {
+  using Policy = SplitStreamPolicy;
+  const TopkParams& params = context.params;
+  const Plan& plan = context.plan;
+  const SplitStreamShape& shape = plan.split_stream;
+  const auto num_rows = static_cast<std::uint32_t>(params.num_rows);
+  const auto workspace = SplitStreamWorkspace::at(context.workspace, shape, num_rows);
+  dispatch_value_type(params.value_type, [&](auto value_type) {
+    constexpr ValueType kType = decltype(value_type)::value;
+    const auto sample = split_stream_sample_kernel<kType, Policy>;
+    const auto filter = split_stream_filter_kernel<kType, Policy>;
+    const auto finish = split_stream_finish_kernel<kType, Policy>;
+    static KernelSetup filter_setup;
+    static KernelSetup finish_setup;
+    filter_setup.ensure(reinterpret_cast<const void*>(filter), context);
+    finish_setup.ensure(reinterpret_cast<const void*>(finish), context);
+
+    KernelShape launch_shape{num_rows * shape.sample_ctas, Policy::kSampleThreads, 0};
+    launch_kernel(context, sample, launch_shape, params, shape, workspace);
+    launch_shape = {plan.grid_ctas, plan.cta_threads,
+                    split_stream_filter_smem_bytes<Policy::kStagedSurvivors>(shape.num_groups())};
+    launch_shape.starts_early = true;
+    launch_kernel(context, filter, launch_shape, params, shape, workspace);
+    launch_shape = {num_rows * shape.finish_ctas, Policy::kFinishThreads, plan.smem_bytes};
+    launch_shape.starts_early = true;
+    launch_kernel(context, finish, launch_shape, params, shape, workspace);
+  });
+}
+
+}  // namespace deepselect::cuda
