@@ -18,6 +18,7 @@
 #include <limits>
 #include <vector>
 
+#include "cpu/bit_ranges.h"
 #include "cpu/buffer.h"
 #include "cpu/cut.h"
 #include "cpu/gather_keys.h"
@@ -104,16 +105,6 @@ class DenseScan {
     }
   }
 
-  // Marks what lies above `bound`.
-  void mark_above(const Bits* values, std::int64_t num_items, Key bound,
-                  std::uint64_t* marks) const {
-    if (bound == kMaxKey) {
-      std::fill_n(marks, num_mark_words(num_items), std::uint64_t{0});
-    } else {
-      primitives_.mark_values(values, num_items, rule_, static_cast<Key>(bound + 1), marks);
-    }
-  }
-
   // The first pass over one part.
   void collect_part(Part& part) const {
     constexpr std::int64_t kSegmentItems = kScanTuning.segment_items;
@@ -121,13 +112,15 @@ class DenseScan {
     std::uint32_t* inside = part.inside.reserve(capacity + kSegmentItems + kOverrunItems);
     std::uint64_t* marks = part.marks.reserve(2 * num_mark_words(kSegmentItems));
     std::uint64_t* above = marks + num_mark_words(kSegmentItems);
+    const BitRanges<Bits> from_low = bits_at_least<kType>(rule_, bracket_.low);
+    const BitRanges<Bits> over_high = bits_above<kType>(rule_, bracket_.high);
     part.num_above = 0;
     part.num_inside = 0;
     for (std::int64_t first = part.begin; first < part.end; first += kSegmentItems) {
       const std::int64_t num_items = std::min(kSegmentItems, part.end - first);
       const std::int64_t num_words = num_mark_words(num_items);
-      primitives_.mark_values(window_ + first, num_items, rule_, bracket_.low, marks);
-      mark_above(window_ + first, num_items, bracket_.high, above);
+      primitives_.mark_values(window_ + first, num_items, from_low, marks);
+      primitives_.mark_values(window_ + first, num_items, over_high, above);
       part.num_above += primitives_.count_marks(above, num_words);
       for (std::int64_t w = 0; w < num_words; ++w) marks[w] &= ~above[w];
       if (part.num_inside <= capacity) {
@@ -208,9 +201,10 @@ class DenseScan {
   }
 
   std::int64_t count_at_least(Key bound) {
+    const BitRanges<Bits> accepted = bits_at_least<kType>(rule_, bound);
     std::atomic<std::int64_t> total{0};
     for_each_part([&](Part& part) {
-      total += primitives_.count_values(window_ + part.begin, part.size(), rule_, bound);
+      total += primitives_.count_values(window_ + part.begin, part.size(), accepted);
     });
     return total;
   }
@@ -265,14 +259,16 @@ class DenseScan {
     std::uint32_t* listed = part.listed.reserve(kSegmentItems + kOverrunItems);
     std::uint64_t* marks = part.marks.data();
     std::uint64_t* above = marks + num_mark_words(kSegmentItems);
+    const BitRanges<Bits> from_cut = bits_at_least<kType>(rule_, cut.bound);
+    const BitRanges<Bits> over_cut = bits_above<kType>(rule_, cut.bound);
     std::uint32_t* output = positions + part.first_output;
     std::int64_t num_kept_ties = part.num_kept_ties;
     for (std::int64_t first = part.begin; first < part.end; first += kSegmentItems) {
       const std::int64_t num_items = std::min(kSegmentItems, part.end - first);
       const std::int64_t num_words = num_mark_words(num_items);
-      primitives_.mark_values(window_ + first, num_items, rule_, cut.bound, marks);
+      primitives_.mark_values(window_ + first, num_items, from_cut, marks);
       if (part.drops_ties) {
-        mark_above(window_ + first, num_items, cut.bound, above);
+        primitives_.mark_values(window_ + first, num_items, over_cut, above);
         const std::int64_t num_ties =
             primitives_.count_marks(marks, num_words) - primitives_.count_marks(above, num_words);
         if (num_ties > num_kept_ties) {

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "cpu/bit_ranges.h"
 #include "cpu/buffer.h"
 #include "cpu/cut.h"
 #include "cpu/dense_scan.h"
@@ -110,22 +111,22 @@ class RowScan {
     constexpr std::int64_t kSegmentItems = kScanTuning.segment_items;
     const std::int64_t capacity = 2 * k + kScanTuning.candidate_slack;
     std::uint32_t* positions = positions_.reserve(capacity + kSegmentItems + kOverrunItems);
+    BitRanges<Bits> accepted = bits_at_least<kType>(rule_, bound);
     std::int64_t num_candidates = 0;
     for (std::int64_t first = 0; first < n; first += kSegmentItems) {
       const std::int64_t num_items = std::min(kSegmentItems, n - first);
       std::uint64_t* marks = marks_.reserve(num_mark_words(kSegmentItems));
-      primitives_.mark_values(window + first, num_items, rule_, bound, marks);
+      primitives_.mark_values(window + first, num_items, accepted, marks);
       num_candidates +=
           primitives_.list_marks(marks, num_mark_words(num_items),
                                  static_cast<std::uint32_t>(first), positions + num_candidates);
       if (num_candidates <= capacity) continue;
       const Cut<Key> cut = keep_best(window, positions, num_candidates, k);
       num_candidates = k;
-      bound = cut.bound;
-      if (cut.num_at_least > k) {  // the bound is the k-th key: its equals come too late
-        if (bound == std::numeric_limits<Key>::max()) break;
-        ++bound;
-      }
+      // Where the bound is the k-th key itself, its equals come too late.
+      accepted = cut.num_at_least > k ? bits_above<kType>(rule_, cut.bound)
+                                      : bits_at_least<kType>(rule_, cut.bound);
+      if (accepted.num == 0) break;
     }
     next.fetch();
     if (num_candidates > k) keep_best(window, positions, num_candidates, k);

@@ -1,17 +1,17 @@
-// The loops behind scan_primitives.h, over a vector type `Simd` that each
-// scan_primitives_<isa>.cpp defines. Everything is in an unnamed namespace on purpose: every
-// including file gets its own copy, compiled with its own flags (see scan_primitives.h). For the
-// same reason nothing of the standard library's code is used here.
+// The loops behind scan_primitives.h, over a vector type `Simd` that each scan_primitives_<isa>.cpp
+// defines. Everything is in an unnamed namespace on purpose: every including file gets its own
+// copy, compiled with its own flags (see scan_primitives.h). For the same reason nothing of the
+// standard library's code is used here.
 //
 // Simd<kType> supplies:
-//   Bits, Key, Vec       lane types and a vector of kLanes keys (kLanes divides 64)
-//   Rule(KeyRule<Key>)   the rule's constants in registers
-//   broadcast(key), load(keys), store(vec, keys), min(a, b), max(a, b), lowest(vec), highest(vec)
-//   to_keys(values, rule)   kLanes values as keys
-//   mark_word(source, items, bound)   which of 64 keys of a source reach the bound, as bits
+//   Bits, Key, Vec, kLanes   lane types, and a vector of kLanes of either (kLanes divides 64)
+//   load(items), store(vec, keys), broadcast(key), min(a, b), max(a, b), lowest(vec), highest(vec)
+//   Rule(KeyRule<Key>)       the rule's constants in registers, and to_keys(vec, rule)
+//   Range(BitRange<Bits>)    a range's constants in registers
+//   is_at_least(vec, bound), is_in(vec, range), either(a, b)   tests of every lane
+//   word(items, test)        the tests of 64 items as bits
 //   list_word(word, first, positions)   the marks of one word as positions
-//   keep_word(word, from, to)           the marked ones of 64 positions; to may be at or before
-//   from
+//   keep_word(word, from, to)   the marked ones of 64 positions; `to` may be at or before `from`
 #pragma once
 
 #include <cstring>
@@ -21,18 +21,25 @@
 namespace deepselect::cpu {
 namespace {
 
-// Where a loop takes its keys from: values through the rule, or keys as they are.
 template <typename Simd>
-struct FromValues {
-  using Item = typename Simd::Bits;
-  typename Simd::Rule rule;
-  typename Simd::Vec load(const Item* items) const { return Simd::to_keys(items, rule); }
+struct IsAtLeast {
+  typename Simd::Vec bound;
+  auto operator()(typename Simd::Vec vec) const { return Simd::is_at_least(vec, bound); }
 };
 
 template <typename Simd>
-struct FromKeys {
-  using Item = typename Simd::Key;
-  typename Simd::Vec load(const Item* items) const { return Simd::load(items); }
+struct IsInOne {
+  typename Simd::Range range;
+  auto operator()(typename Simd::Vec vec) const { return Simd::is_in(vec, range); }
+};
+
+template <typename Simd>
+struct IsInEither {
+  typename Simd::Range range0;
+  typename Simd::Range range1;
+  auto operator()(typename Simd::Vec vec) const {
+    return Simd::either(Simd::is_in(vec, range0), Simd::is_in(vec, range1));
+  }
 };
 
 // A copy of a partial last word's items, so that loops run on whole words and yet read nothing
@@ -45,34 +52,27 @@ struct TailWord {
   }
 };
 
-template <typename Simd, typename Source>
-inline std::uint64_t mark_tail(const Source& source, const typename Source::Item* items,
-                               std::int64_t n, typename Simd::Vec bound) {
-  const TailWord<typename Source::Item> tail(items, n);
-  return Simd::mark_word(source, tail.items, bound) & ((std::uint64_t{1} << n) - 1);
+template <typename Simd, typename Item, typename Test>
+inline std::uint64_t tail_word(const Item* items, std::int64_t n, const Test& test) {
+  const TailWord<Item> tail(items, n);
+  return Simd::word(tail.items, test) & ((std::uint64_t{1} << n) - 1);
 }
 
-template <typename Simd, typename Source>
-void mark(const Source& source, const typename Source::Item* items, std::int64_t n,
-          typename Simd::Key bound, std::uint64_t* marks) {
-  const typename Simd::Vec bounds = Simd::broadcast(bound);
+template <typename Simd, typename Item, typename Test>
+void mark(const Item* items, std::int64_t n, const Test& test, std::uint64_t* marks) {
   std::int64_t i = 0;
-  for (; i + kMarksPerWord <= n; i += kMarksPerWord) {
-    *marks++ = Simd::mark_word(source, items + i, bounds);
-  }
-  if (i < n) *marks = mark_tail<Simd>(source, items + i, n - i, bounds);
+  for (; i + kMarksPerWord <= n; i += kMarksPerWord) *marks++ = Simd::word(items + i, test);
+  if (i < n) *marks = tail_word<Simd>(items + i, n - i, test);
 }
 
-template <typename Simd, typename Source>
-std::int64_t count(const Source& source, const typename Source::Item* items, std::int64_t n,
-                   typename Simd::Key bound) {
-  const typename Simd::Vec bounds = Simd::broadcast(bound);
+template <typename Simd, typename Item, typename Test>
+std::int64_t count(const Item* items, std::int64_t n, const Test& test) {
   std::int64_t total = 0;
   std::int64_t i = 0;
   for (; i + kMarksPerWord <= n; i += kMarksPerWord) {
-    total += __builtin_popcountll(Simd::mark_word(source, items + i, bounds));
+    total += __builtin_popcountll(Simd::word(items + i, test));
   }
-  if (i < n) total += __builtin_popcountll(mark_tail<Simd>(source, items + i, n - i, bounds));
+  if (i < n) total += __builtin_popcountll(tail_word<Simd>(items + i, n - i, test));
   return total;
 }
 
@@ -82,33 +82,43 @@ struct Loops {
   using Key = typename Simd::Key;
   using Vec = typename Simd::Vec;
 
-  static void make_keys(const Bits* values, std::int64_t n, KeyRule<Key> rule, Key* keys) {
-    const FromValues<Simd> source{typename Simd::Rule(rule)};
+  static void make_keys(const Bits* values, std::int64_t n, KeyRule<Key> key_rule, Key* keys) {
+    const typename Simd::Rule rule(key_rule);
     std::int64_t i = 0;
     for (; i + Simd::kLanes <= n; i += Simd::kLanes) {
-      Simd::store(source.load(values + i), keys + i);
+      Simd::store(Simd::to_keys(Simd::load(values + i), rule), keys + i);
     }
     if (i == n) return;
     const TailWord<Bits> tail(values + i, n - i);
-    Simd::store(source.load(tail.items), keys + i);
+    Simd::store(Simd::to_keys(Simd::load(tail.items), rule), keys + i);
   }
 
-  static void mark_values(const Bits* values, std::int64_t n, KeyRule<Key> rule, Key bound,
+  static void mark_values(const Bits* values, std::int64_t n, BitRanges<Bits> accepted,
                           std::uint64_t* marks) {
-    mark<Simd>(FromValues<Simd>{typename Simd::Rule(rule)}, values, n, bound, marks);
+    const typename Simd::Range range0(accepted.ranges[0]);
+    const typename Simd::Range range1(accepted.ranges[1]);
+    if (accepted.num == 2) {
+      mark<Simd>(values, n, IsInEither<Simd>{range0, range1}, marks);
+    } else if (accepted.num == 1) {
+      mark<Simd>(values, n, IsInOne<Simd>{range0}, marks);
+    } else {
+      for (std::int64_t i = 0; i < n; i += kMarksPerWord) *marks++ = 0;
+    }
+  }
+
+  static std::int64_t count_values(const Bits* values, std::int64_t n, BitRanges<Bits> accepted) {
+    const typename Simd::Range range0(accepted.ranges[0]);
+    const typename Simd::Range range1(accepted.ranges[1]);
+    if (accepted.num == 2) return count<Simd>(values, n, IsInEither<Simd>{range0, range1});
+    return accepted.num == 1 ? count<Simd>(values, n, IsInOne<Simd>{range0}) : 0;
   }
 
   static void mark_keys(const Key* keys, std::int64_t n, Key bound, std::uint64_t* marks) {
-    mark<Simd>(FromKeys<Simd>{}, keys, n, bound, marks);
-  }
-
-  static std::int64_t count_values(const Bits* values, std::int64_t n, KeyRule<Key> rule,
-                                   Key bound) {
-    return count<Simd>(FromValues<Simd>{typename Simd::Rule(rule)}, values, n, bound);
+    mark<Simd>(keys, n, IsAtLeast<Simd>{Simd::broadcast(bound)}, marks);
   }
 
   static std::int64_t count_keys(const Key* keys, std::int64_t n, Key bound) {
-    return count<Simd>(FromKeys<Simd>{}, keys, n, bound);
+    return count<Simd>(keys, n, IsAtLeast<Simd>{Simd::broadcast(bound)});
   }
 
   static KeyRange<Key> key_range(const Key* keys, std::int64_t n) {
@@ -139,7 +149,8 @@ struct Loops {
     constexpr std::int64_t kBlockWords = 128;
     std::uint32_t* out = positions;
     for (std::int64_t block = 0; block < num_words; block += kBlockWords) {
-      const std::int64_t block_end = block + kBlockWords < num_words ? block + kBlockWords : num_words;
+      const std::int64_t block_end =
+          block + kBlockWords < num_words ? block + kBlockWords : num_words;
       // Most words are empty in a long row. Which are not is found without a branch to mispredict.
       std::int64_t used[kBlockWords];
       int num_used = 0;

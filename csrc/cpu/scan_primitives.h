@@ -36,6 +36,20 @@ struct KeyRule {
   Key flip;
 };
 
+// A set of bit patterns as `num` ranges of them, each from `first` to first + span; the sum may
+// wrap.
+template <typename Bits>
+struct BitRange {
+  Bits first;
+  Bits span;
+};
+
+template <typename Bits>
+struct BitRanges {
+  int num;
+  BitRange<Bits> ranges[2];
+};
+
 template <typename Key>
 struct KeyRange {
   Key min;
@@ -50,13 +64,14 @@ struct ScanPrimitives {
   // keys[i] = key of values[i]. Both may be the same memory.
   void (*make_keys)(const Bits* values, std::int64_t n, KeyRule<Key> rule, Key* keys);
 
-  // Marks the values, or keys, at or above `bound`; the last word's marks past n are clear.
-  void (*mark_values)(const Bits* values, std::int64_t n, KeyRule<Key> rule, Key bound,
+  // Marks the values in `accepted` (bit_ranges.h), or the keys at or above `bound`; the last word's
+  // marks past n are clear.
+  void (*mark_values)(const Bits* values, std::int64_t n, BitRanges<Bits> accepted,
                       std::uint64_t* marks);
   void (*mark_keys)(const Key* keys, std::int64_t n, Key bound, std::uint64_t* marks);
 
   // How many would be marked.
-  std::int64_t (*count_values)(const Bits* values, std::int64_t n, KeyRule<Key> rule, Key bound);
+  std::int64_t (*count_values)(const Bits* values, std::int64_t n, BitRanges<Bits> accepted);
   std::int64_t (*count_keys)(const Key* keys, std::int64_t n, Key bound);
 
   // Requires n >= 1.

@@ -1,6 +1,7 @@
 // AVX2 with BMI and POPCNT: Haswell and later, Zen and later.
 #include <immintrin.h>
 
+#include <limits>
 #include <type_traits>
 
 #include "cpu/scan_loops.h"
@@ -102,11 +103,21 @@ struct Lanes<std::int16_t> {
     _mm256_storeu_si256(registers, vec.low);
     _mm256_storeu_si256(registers + 1, vec.high);
   }
-  static std::uint64_t at_least(Vec vec, Vec bound) {
-    const __m256i below = _mm256_packs_epi16(_mm256_cmpgt_epi16(bound.low, vec.low),
-                                             _mm256_cmpgt_epi16(bound.high, vec.high));
+  // Tests give the lanes that fail them: greater-than is all there is to compare with.
+  static Vec is_at_least(Vec vec, Vec bound) {
+    return {_mm256_cmpgt_epi16(bound.low, vec.low), _mm256_cmpgt_epi16(bound.high, vec.high)};
+  }
+  static Vec is_in(Vec vec, __m256i first, __m256i span) {
+    return {_mm256_cmpgt_epi16(_mm256_sub_epi16(vec.low, first), span),
+            _mm256_cmpgt_epi16(_mm256_sub_epi16(vec.high, first), span)};
+  }
+  static Vec either(Vec a, Vec b) {
+    return {_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
+  }
+  static std::uint64_t passing(Vec failing) {
+    const __m256i packed = _mm256_packs_epi16(failing.low, failing.high);
     // packs works within 128-bit halves: put its four quarters back in order.
-    const __m256i ordered = _mm256_permute4x64_epi64(below, _MM_SHUFFLE(3, 1, 2, 0));
+    const __m256i ordered = _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0));
     return static_cast<std::uint32_t>(~_mm256_movemask_epi8(ordered));
   }
 
@@ -147,9 +158,13 @@ struct Lanes<std::int32_t> {
   static void store(Vec vec, Key* keys) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys), vec);
   }
-  static std::uint64_t at_least(Vec vec, Vec bound) {
-    const __m256i below = _mm256_cmpgt_epi32(bound, vec);
-    return static_cast<std::uint32_t>(~_mm256_movemask_ps(_mm256_castsi256_ps(below))) & 0xFF;
+  static Vec is_at_least(Vec vec, Vec bound) { return _mm256_cmpgt_epi32(bound, vec); }
+  static Vec is_in(Vec vec, __m256i first, __m256i span) {
+    return _mm256_cmpgt_epi32(_mm256_sub_epi32(vec, first), span);
+  }
+  static Vec either(Vec a, Vec b) { return _mm256_and_si256(a, b); }
+  static std::uint64_t passing(Vec failing) {
+    return static_cast<std::uint32_t>(~_mm256_movemask_ps(_mm256_castsi256_ps(failing))) & 0xFF;
   }
 
   static __m256i signed_magnitude(__m256i bits, __m256i magnitude, __m256i infinity,
@@ -178,8 +193,21 @@ struct Avx2 : Lanes<std::make_signed_t<BitsOf<kType>>> {
     __m256i flip;
   };
 
-  static Vec to_keys(const Bits* values, const Rule& rule) {
-    return Base::map(Base::load(values), [&rule](__m256i key) {
+  // Turned by the top bit, so that signed comparison does for unsigned.
+  struct Range {
+    static constexpr Key kTop = std::numeric_limits<Key>::min();
+    explicit Range(BitRange<Bits> range)
+        : first(Base::broadcast_register(static_cast<Key>(static_cast<Key>(range.first) ^ kTop))),
+          span(Base::broadcast_register(static_cast<Key>(static_cast<Key>(range.span) ^ kTop))) {}
+    __m256i first;
+    __m256i span;
+  };
+  static Vec is_in(Vec vec, const Range& range) {
+    return Base::is_in(vec, range.first, range.span);
+  }
+
+  static Vec to_keys(Vec vec, const Rule& rule) {
+    return Base::map(vec, [&rule](__m256i key) {
       if constexpr (is_floating(kType)) {
         constexpr Bits kMagnitude = static_cast<Bits>(Bits(~Bits(0)) >> 1);
         const __m256i magnitude =
@@ -192,12 +220,11 @@ struct Avx2 : Lanes<std::make_signed_t<BitsOf<kType>>> {
     });
   }
 
-  template <typename Source>
-  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
-                                 Vec bound) {
+  template <typename Item, typename Test>
+  static std::uint64_t word(const Item* items, const Test& test) {
     std::uint64_t word = 0;
     for (int lane = 0; lane < kMarksPerWord; lane += Base::kLanes) {
-      word |= Base::at_least(source.load(items + lane), bound) << lane;
+      word |= Base::passing(test(Base::load(items + lane))) << lane;
     }
     return word;
   }

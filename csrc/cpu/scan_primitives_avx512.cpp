@@ -70,11 +70,15 @@ struct Lanes<std::int16_t> {
         _mm256_max_epi16(_mm512_castsi512_si256(vec), _mm512_extracti64x4_epi64(vec, 1));
     return static_cast<Key>(lowest_unsigned(half, 0x7FFF) ^ 0x7FFF);
   }
-  template <typename Source>
-  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
-                                 Vec bound) {
-    const __mmask32 low = _mm512_cmpge_epi16_mask(source.load(items), bound);
-    const __mmask32 high = _mm512_cmpge_epi16_mask(source.load(items + kLanes), bound);
+  static __mmask32 is_at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi16_mask(vec, bound); }
+  static __mmask32 is_in(Vec vec, Vec first, Vec span) {
+    return _mm512_cmple_epu16_mask(_mm512_sub_epi16(vec, first), span);
+  }
+  static __mmask32 either(__mmask32 a, __mmask32 b) { return _kor_mask32(a, b); }
+  template <typename Item, typename Test>
+  static std::uint64_t word(const Item* items, const Test& test) {
+    const __mmask32 low = test(_mm512_loadu_si512(items));
+    const __mmask32 high = test(_mm512_loadu_si512(items + kLanes));
     return _mm512_kunpackd(high, low);
   }
   static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
@@ -95,13 +99,17 @@ struct Lanes<std::int32_t> {
   static Vec max(Vec a, Vec b) { return _mm512_max_epi32(a, b); }
   static Key lowest(Vec vec) { return _mm512_reduce_min_epi32(vec); }
   static Key highest(Vec vec) { return _mm512_reduce_max_epi32(vec); }
-  template <typename Source>
-  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
-                                 Vec bound) {
-    const __mmask16 mask0 = _mm512_cmpge_epi32_mask(source.load(items), bound);
-    const __mmask16 mask1 = _mm512_cmpge_epi32_mask(source.load(items + kLanes), bound);
-    const __mmask16 mask2 = _mm512_cmpge_epi32_mask(source.load(items + 2 * kLanes), bound);
-    const __mmask16 mask3 = _mm512_cmpge_epi32_mask(source.load(items + 3 * kLanes), bound);
+  static __mmask16 is_at_least(Vec vec, Vec bound) { return _mm512_cmpge_epi32_mask(vec, bound); }
+  static __mmask16 is_in(Vec vec, Vec first, Vec span) {
+    return _mm512_cmple_epu32_mask(_mm512_sub_epi32(vec, first), span);
+  }
+  static __mmask16 either(__mmask16 a, __mmask16 b) { return _kor_mask16(a, b); }
+  template <typename Item, typename Test>
+  static std::uint64_t word(const Item* items, const Test& test) {
+    const __mmask16 mask0 = test(_mm512_loadu_si512(items));
+    const __mmask16 mask1 = test(_mm512_loadu_si512(items + kLanes));
+    const __mmask16 mask2 = test(_mm512_loadu_si512(items + 2 * kLanes));
+    const __mmask16 mask3 = test(_mm512_loadu_si512(items + 3 * kLanes));
     return _mm512_kunpackd(_mm512_kunpackw(mask3, mask2), _mm512_kunpackw(mask1, mask0));
   }
   static Vec signed_magnitude(Vec bits, Vec magnitude, Vec infinity, Vec nan_key) {
@@ -125,11 +133,21 @@ struct Avx512 : Lanes<std::make_signed_t<BitsOf<kType>>> {
     Vec flip;
   };
 
-  static Vec load(const Key* keys) { return _mm512_loadu_si512(keys); }
+  struct Range {
+    explicit Range(BitRange<Bits> range)
+        : first(Base::broadcast(static_cast<Key>(range.first))),
+          span(Base::broadcast(static_cast<Key>(range.span))) {}
+    Vec first;
+    Vec span;
+  };
+  static auto is_in(Vec vec, const Range& range) {
+    return Base::is_in(vec, range.first, range.span);
+  }
+
+  static Vec load(const void* items) { return _mm512_loadu_si512(items); }
   static void store(Vec vec, Key* keys) { _mm512_storeu_si512(keys, vec); }
 
-  static Vec to_keys(const Bits* values, const Rule& rule) {
-    Vec key = _mm512_loadu_si512(values);
+  static Vec to_keys(Vec key, const Rule& rule) {
     if constexpr (is_floating(kType)) {
       constexpr Bits kMagnitude = static_cast<Bits>(Bits(~Bits(0)) >> 1);
       const Vec magnitude = _mm512_and_si512(key, Base::broadcast(static_cast<Key>(kMagnitude)));

@@ -9,12 +9,16 @@
 namespace deepselect::cpu {
 namespace {
 
-// Bit i is byte i of `flags`, which is 0 or 1.
-inline std::uint64_t pack_flags(const std::uint8_t* flags) {
+// One byte per lane, 0 or 1.
+struct Flags {
+  std::uint8_t lanes[kMarksPerWord];
+};
+
+inline std::uint64_t pack(const Flags& flags) {
   std::uint64_t word = 0;
-  for (int i = 0; i < 64; i += 8) {
+  for (int i = 0; i < kMarksPerWord; i += 8) {
     std::uint64_t bytes = 0;
-    for (int j = 0; j < 8; ++j) bytes |= static_cast<std::uint64_t>(flags[i + j]) << (8 * j);
+    for (int j = 0; j < 8; ++j) bytes |= std::uint64_t{flags.lanes[i + j]} << (8 * j);
     // The product's top byte collects bit 0 of every byte, and no two partial products meet.
     word |= ((bytes * 0x0102040810204080u) >> 56) << i;
   }
@@ -26,7 +30,8 @@ struct Portable {
   using Bits = BitsOf<kType>;
   using Key = std::make_signed_t<Bits>;
   using Rule = KeyRule<Key>;
-  static constexpr int kLanes = 64;
+  using Range = BitRange<Bits>;
+  static constexpr int kLanes = kMarksPerWord;
   struct Vec {
     Key lanes[kLanes];
   };
@@ -36,9 +41,9 @@ struct Portable {
     for (Key& lane : vec.lanes) lane = key;
     return vec;
   }
-  static Vec load(const Key* keys) {
+  static Vec load(const void* items) {
     Vec vec;
-    std::memcpy(vec.lanes, keys, sizeof(vec.lanes));
+    std::memcpy(vec.lanes, items, sizeof(vec.lanes));
     return vec;
   }
   static void store(const Vec& vec, Key* keys) { std::memcpy(keys, vec.lanes, sizeof(vec.lanes)); }
@@ -67,34 +72,47 @@ struct Portable {
     return key;
   }
 
-  static Vec to_keys(const Bits* values, const Rule& rule) {
+  static Vec to_keys(const Vec& values, const Rule& rule) {
     Vec vec;
-    for (int i = 0; i < kLanes; ++i) vec.lanes[i] = to_key(values[i], rule);
+    for (int i = 0; i < kLanes; ++i) vec.lanes[i] = to_key(values.lanes[i], rule);
     return vec;
   }
 
-  static Key to_key(Bits bits, const Rule& rule) {
+  static Key to_key(Key value, const Rule& rule) {
     if constexpr (is_floating(kType)) {
       constexpr Key kMagnitude = static_cast<Key>(Bits(~Bits(0)) >> 1);
       constexpr Key kInfinity = static_cast<Key>(ValueTraits<kType>::kInfinity);
-      const Key value = static_cast<Key>(bits);
       const Key magnitude = static_cast<Key>(value & kMagnitude);
       const Key sign = static_cast<Key>(value < 0 ? -1 : 0);
       const Key signed_magnitude = static_cast<Key>((magnitude ^ sign) - sign);
       const Key nan = static_cast<Key>(magnitude > kInfinity ? -1 : 0);
       return static_cast<Key>(((signed_magnitude & ~nan) | (rule.nan_key & nan)) ^ rule.flip);
     } else {
-      return static_cast<Key>(static_cast<Key>(bits) ^ rule.flip);
+      return static_cast<Key>(value ^ rule.flip);
     }
   }
 
-  template <typename Source>
-  static std::uint64_t mark_word(const Source& source, const typename Source::Item* items,
-                                 const Vec& bound) {
-    const Vec vec = source.load(items);
-    std::uint8_t flags[kLanes];
-    for (int i = 0; i < kLanes; ++i) flags[i] = vec.lanes[i] >= bound.lanes[i];
-    return pack_flags(flags);
+  static Flags is_at_least(const Vec& vec, const Vec& bound) {
+    Flags flags;
+    for (int i = 0; i < kLanes; ++i) flags.lanes[i] = vec.lanes[i] >= bound.lanes[i];
+    return flags;
+  }
+  static Flags is_in(const Vec& vec, const Range& range) {
+    Flags flags;
+    for (int i = 0; i < kLanes; ++i) {
+      flags.lanes[i] =
+          static_cast<Bits>(static_cast<Bits>(vec.lanes[i]) - range.first) <= range.span;
+    }
+    return flags;
+  }
+  static Flags either(const Flags& a, const Flags& b) {
+    Flags flags;
+    for (int i = 0; i < kLanes; ++i) flags.lanes[i] = a.lanes[i] | b.lanes[i];
+    return flags;
+  }
+  template <typename Item, typename Test>
+  static std::uint64_t word(const Item* items, const Test& test) {
+    return pack(test(load(items)));
   }
 
   static void list_word(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {

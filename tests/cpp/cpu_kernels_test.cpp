@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "cpu/bit_ranges.h"
 #include "cpu/isa.h"
 #include "cpu/row_sample.h"
 #include "cpu/tasks.h"
@@ -214,10 +215,11 @@ void test_primitives(const Level& level) {
         primitives.mark_keys(keys.data(), n, bound, marks.data());
         EXPECT(marks == expected);
         marks.assign(num_words, ~std::uint64_t{0});
-        primitives.mark_values(values.data(), n, rule, bound, marks.data());
+        const cpu::BitRanges<Bits> accepted = cpu::bits_at_least<kType>(rule, bound);
+        primitives.mark_values(values.data(), n, accepted, marks.data());
         EXPECT(marks == expected);
         EXPECT(primitives.count_keys(keys.data(), n, bound) == num_expected);
-        EXPECT(primitives.count_values(values.data(), n, rule, bound) == num_expected);
+        EXPECT(primitives.count_values(values.data(), n, accepted) == num_expected);
         const auto words = static_cast<std::int64_t>(num_words);
         EXPECT(primitives.count_marks(marks.data(), words) == num_expected);
         std::vector<std::uint32_t> positions(
@@ -271,6 +273,35 @@ void test_key_order(const Level& level) {
       is_same &= equal ? keys[i] == keys[i - 1] : keys[i] > keys[i - 1];
     }
     EXPECT(is_same);
+
+    // Accepted patterns are those whose keys reach the bound: bounds throughout, and at every edge.
+    constexpr Key kMin = std::numeric_limits<Key>::min();
+    constexpr Key kMax = std::numeric_limits<Key>::max();
+    std::vector<Key> bounds{kMin, static_cast<Key>(kMin + 1), -1,  0,
+                            1,    static_cast<Key>(kMax - 1), kMax};
+    if constexpr (is_floating(kType)) {
+      for (int offset = -2; offset <= 2; ++offset) {
+        bounds.push_back(static_cast<Key>(ValueTraits<kType>::kInfinity + offset));
+        bounds.push_back(
+            static_cast<Key>(-static_cast<Key>(ValueTraits<kType>::kInfinity) + offset));
+      }
+    }
+    for (std::size_t i = 0; i < values.size(); i += 977) bounds.push_back(keys[i]);
+    std::vector<std::uint64_t> expected((values.size() + 63) / 64);
+    std::vector<std::uint64_t> marks(expected.size());
+    for (const Key bound : bounds) {
+      primitives.mark_keys(keys.data(), n, bound, expected.data());
+      const auto at_least = cpu::bits_at_least<kType>(rule, bound);
+      EXPECT(at_least.num <= 2);
+      primitives.mark_values(values.data(), n, at_least, marks.data());
+      EXPECT(marks == expected);
+      if (bound == kMin) continue;
+      primitives.mark_values(values.data(), n,
+                             cpu::bits_above<kType>(rule, static_cast<Key>(bound - 1)),
+                             marks.data());
+      EXPECT(marks == expected);
+    }
+    EXPECT(cpu::bits_above<kType>(rule, kMax).num == 0);
   }
 }
 
