@@ -5,8 +5,6 @@ device's behaviour.
 
 from __future__ import annotations
 
-import zlib
-
 import pytest
 import torch
 
@@ -20,28 +18,13 @@ pytestmark = pytest.mark.skipif(
     ascend_twin.library() is None, reason="built without -DDEEPSELECT_TWIN=ON"
 )
 
-# Cases of more elements, read or written, than this are sampled.
-LARGE_ITEMS = 60_000
-LARGE_SAMPLE = 5
-
-
-def _sampled_cases() -> list[Case]:
-    def is_large(case: Case) -> bool:
-        return case.rows * max(case.cols, 8 * case.k) > LARGE_ITEMS
-
-    return [
-        case
-        for case in all_cases()
-        if not is_large(case) or zlib.crc32(case.name.encode()) % LARGE_SAMPLE == 0
-    ]
-
 
 @pytest.fixture(scope="module")
 def npu() -> testing.Backend:
     return ascend_twin.load()
 
 
-@pytest.mark.parametrize("twin_case", _sampled_cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("twin_case", all_cases(), ids=lambda case: case.name)
 @pytest.mark.filterwarnings("ignore:.*Overriding a previously registered kernel")
 def test_case(twin_case: Case, npu: testing.Backend) -> None:
     call = twin_case.build(npu.device, alignment_bytes=npu.limits.row_alignment_bytes)
