@@ -1,7 +1,7 @@
-// The portable level, for any architecture: "vectors" are arrays of a word's 64 lanes, and loops
-// over them are plain enough for a compiler to vectorise with whatever the architecture's baseline
-// has.
+// The portable level, for any architecture: a "vector" is one lane, and the loops over lanes are
+// plain enough for a compiler to vectorise with whatever the architecture's baseline has.
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "cpu/scan_loops.h"
@@ -9,16 +9,12 @@
 namespace deepselect::cpu {
 namespace {
 
-// One byte per lane, 0 or 1.
-struct Flags {
-  std::uint8_t lanes[kMarksPerWord];
-};
-
-inline std::uint64_t pack(const Flags& flags) {
+// Bit i of the result is byte i of `flags`, each 0 or 1.
+inline std::uint64_t pack(const std::uint8_t* flags) {
   std::uint64_t word = 0;
   for (int i = 0; i < kMarksPerWord; i += 8) {
     std::uint64_t bytes = 0;
-    for (int j = 0; j < 8; ++j) bytes |= std::uint64_t{flags.lanes[i + j]} << (8 * j);
+    for (int j = 0; j < 8; ++j) bytes |= std::uint64_t{flags[i + j]} << (8 * j);
     // The product's top byte collects bit 0 of every byte, and no two partial products meet.
     word |= ((bytes * 0x0102040810204080u) >> 56) << i;
   }
@@ -29,90 +25,55 @@ template <ValueType kType>
 struct Portable {
   using Bits = BitsOf<kType>;
   using Key = std::make_signed_t<Bits>;
+  using Vec = Key;
   using Rule = KeyRule<Key>;
-  using Range = BitRange<Bits>;
-  static constexpr int kLanes = kMarksPerWord;
-  struct Vec {
-    Key lanes[kLanes];
+  static constexpr int kLanes = 1;
+
+  // Turned by the top bit: signed comparison is what baselines have.
+  struct Range {
+    static constexpr Key kTop = std::numeric_limits<Key>::min();
+    explicit Range(BitRange<Bits> range)
+        : first(static_cast<Key>(static_cast<Key>(range.first) ^ kTop)),
+          span(static_cast<Key>(static_cast<Key>(range.span) ^ kTop)) {}
+    Key first;
+    Key span;
   };
 
-  static Vec broadcast(Key key) {
-    Vec vec;
-    for (Key& lane : vec.lanes) lane = key;
-    return vec;
+  template <typename Item>
+  static Vec load(const Item* item) {
+    return static_cast<Key>(*item);
   }
-  static Vec load(const void* items) {
-    Vec vec;
-    std::memcpy(vec.lanes, items, sizeof(vec.lanes));
-    return vec;
-  }
-  static void store(const Vec& vec, Key* keys) { std::memcpy(keys, vec.lanes, sizeof(vec.lanes)); }
-  static Vec min(const Vec& a, const Vec& b) {
-    Vec vec;
-    for (int i = 0; i < kLanes; ++i) {
-      vec.lanes[i] = a.lanes[i] < b.lanes[i] ? a.lanes[i] : b.lanes[i];
-    }
-    return vec;
-  }
-  static Vec max(const Vec& a, const Vec& b) {
-    Vec vec;
-    for (int i = 0; i < kLanes; ++i) {
-      vec.lanes[i] = a.lanes[i] > b.lanes[i] ? a.lanes[i] : b.lanes[i];
-    }
-    return vec;
-  }
-  static Key lowest(const Vec& vec) {
-    Key key = vec.lanes[0];
-    for (const Key lane : vec.lanes) key = lane < key ? lane : key;
-    return key;
-  }
-  static Key highest(const Vec& vec) {
-    Key key = vec.lanes[0];
-    for (const Key lane : vec.lanes) key = lane > key ? lane : key;
-    return key;
-  }
+  static void store(Vec vec, Key* key) { *key = vec; }
+  static Vec broadcast(Key key) { return key; }
+  static Vec min(Vec a, Vec b) { return a < b ? a : b; }
+  static Vec max(Vec a, Vec b) { return a > b ? a : b; }
+  static Key lowest(Vec vec) { return vec; }
+  static Key highest(Vec vec) { return vec; }
 
-  static Vec to_keys(const Vec& values, const Rule& rule) {
-    Vec vec;
-    for (int i = 0; i < kLanes; ++i) vec.lanes[i] = to_key(values.lanes[i], rule);
-    return vec;
-  }
-
-  static Key to_key(Key value, const Rule& rule) {
+  static Vec to_keys(Vec value, const Rule& rule) {
     if constexpr (is_floating(kType)) {
-      constexpr Key kMagnitude = static_cast<Key>(Bits(~Bits(0)) >> 1);
+      constexpr Key kMagnitude = std::numeric_limits<Key>::max();
       constexpr Key kInfinity = static_cast<Key>(ValueTraits<kType>::kInfinity);
       const Key magnitude = static_cast<Key>(value & kMagnitude);
       const Key sign = static_cast<Key>(value < 0 ? -1 : 0);
       const Key signed_magnitude = static_cast<Key>((magnitude ^ sign) - sign);
-      const Key nan = static_cast<Key>(magnitude > kInfinity ? -1 : 0);
-      return static_cast<Key>(((signed_magnitude & ~nan) | (rule.nan_key & nan)) ^ rule.flip);
-    } else {
-      return static_cast<Key>(value ^ rule.flip);
+      value = magnitude > kInfinity ? rule.nan_key : signed_magnitude;
     }
+    return static_cast<Key>(value ^ rule.flip);
   }
 
-  static Flags is_at_least(const Vec& vec, const Vec& bound) {
-    Flags flags;
-    for (int i = 0; i < kLanes; ++i) flags.lanes[i] = vec.lanes[i] >= bound.lanes[i];
-    return flags;
+  static std::uint8_t is_at_least(Vec vec, Vec bound) { return vec >= bound; }
+  static std::uint8_t is_in(Vec vec, const Range& range) {
+    return static_cast<Key>(static_cast<Bits>(vec) - static_cast<Bits>(range.first)) <= range.span;
   }
-  static Flags is_in(const Vec& vec, const Range& range) {
-    Flags flags;
-    for (int i = 0; i < kLanes; ++i) {
-      flags.lanes[i] =
-          static_cast<Bits>(static_cast<Bits>(vec.lanes[i]) - range.first) <= range.span;
-    }
-    return flags;
-  }
-  static Flags either(const Flags& a, const Flags& b) {
-    Flags flags;
-    for (int i = 0; i < kLanes; ++i) flags.lanes[i] = a.lanes[i] | b.lanes[i];
-    return flags;
+  static std::uint8_t either(std::uint8_t a, std::uint8_t b) {
+    return static_cast<std::uint8_t>(a | b);
   }
   template <typename Item, typename Test>
   static std::uint64_t word(const Item* items, const Test& test) {
-    return pack(test(load(items)));
+    std::uint8_t flags[kMarksPerWord];
+    for (int i = 0; i < kMarksPerWord; ++i) flags[i] = test(load(items + i));
+    return pack(flags);
   }
 
   static void list_word(std::uint64_t word, std::uint32_t first, std::uint32_t* positions) {
