@@ -7,7 +7,6 @@ reference too, for what is written out by hand.
 
 from __future__ import annotations
 
-# ruff: noqa: E402
 import os
 
 # Before torch loads OpenMP, and for child processes too: threads that spin at a barrier while
