@@ -70,7 +70,7 @@ class CandidateSet {
     const std::uint32_t count = size_;
     simd::barrier<simd::kPipeV>();
     DEEPSELECT_VECTOR_CALL(
-        make_keys<kType>(keys, values(), rule_.flip, rule_.nan_key, Lane(0), count));
+        make_keys<kType, false>(keys, values(), rule_.flip, rule_.nan_key, count));
     const Word key = find(keys, want);
     Lane high = 0;
     Lane low = 0;

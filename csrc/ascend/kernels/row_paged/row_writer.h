@@ -66,9 +66,8 @@ __aicore__ inline OrderedRow<BitsOf<kType>> order_candidates(
   __ubuf__ Lane* values_by_position = simd::ub_at<Lane>(Areas::kE);
   permute_values(values_by_position, candidates.values(), source_index, narrow_index, count);
   __ubuf__ Lane* inverted_keys = simd::ub_at<Lane>(Areas::kA);
-  DEEPSELECT_VECTOR_CALL(make_keys<kType>(inverted_keys, values_by_position, candidates.rule().flip,
-                                          candidates.rule().nan_key, static_cast<Lane>(~Lane(0)),
-                                          count));
+  DEEPSELECT_VECTOR_CALL(make_keys<kType, true>(
+      inverted_keys, values_by_position, candidates.rule().flip, candidates.rule().nan_key, count));
   simd::barrier<simd::kPipeV>();
   simd::sort_ascending(simd::ub_at<Lane>(Areas::kD), source_index, inverted_keys, scratch,
                        Areas::kScratchBytes, count);

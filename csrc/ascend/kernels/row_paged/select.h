@@ -7,23 +7,22 @@
 
 namespace deepselect::ascend {
 
-// Keys of values (KeyRule::key), inverted where `invert` is all ones.
-template <ValueType kType>
+// Keys of values (KeyRule::key), or their complements, which sort the other way.
+template <ValueType kType, bool kInverted>
 __simd_vf__ inline void make_keys(__ubuf__ BitsOf<kType>* keys, __ubuf__ BitsOf<kType>* values,
-                                  BitsOf<kType> flip, BitsOf<kType> nan_key, BitsOf<kType> invert,
-                                  std::uint32_t count) {
+                                  BitsOf<kType> flip, BitsOf<kType> nan_key, std::uint32_t count) {
   using namespace simd;
   using Lane = BitsOf<kType>;
   using Rule = KeyRule<kType>;
   using Signed = std::make_signed_t<Lane>;
   const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
   const Mask all = all_lanes<Lane>();
-  Register<Lane> flip_bits, nan_keys, invert_bits, sign_bit, magnitude_bits, infinity, zero;
+  Register<Lane> flip_bits, nan_keys, all_bits, sign_bit, magnitude_bits, infinity, zero;
   Register<Lane> value, key, magnitude;
   Mask is_nan_lane, is_zero_lane;
   fill(flip_bits, flip);
   fill(nan_keys, nan_key);
-  fill(invert_bits, invert);
+  fill(all_bits, Rule::kMax);
   fill(sign_bit, Rule::kSign);
   fill(magnitude_bits, Rule::kMagnitude);
   fill(infinity, Rule::kInfinity);
@@ -40,7 +39,7 @@ __simd_vf__ inline void make_keys(__ubuf__ BitsOf<kType>* keys, __ubuf__ BitsOf<
     bit_xor(key, key, value, all);
     select(key, sign_bit, key, is_zero_lane);  // the key of both zeros
     select(key, nan_keys, key, is_nan_lane);
-    bit_xor(key, key, invert_bits, all);
+    if constexpr (kInverted) bit_xor(key, key, all_bits, all);
     store(keys + i * kLanes<Lane>, key, all);
   }
 }
