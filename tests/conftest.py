@@ -106,6 +106,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("backend", backends, ids=lambda backend: backend.device_type)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The twin of the Ascend device stays in the process, half an accelerator to the rest of
+    torch: its tests come last.
+    """
+    items.sort(key=lambda item: item.path.name == "test_ascend_twin.py")
+
+
 @pytest.fixture
 def device(backend: testing.Backend) -> torch.device:
     """Of every backend that takes unaligned float32."""
