@@ -41,6 +41,14 @@ void launch(const cuda::LaunchContext& context) {
   switch (context.plan.variant) {
     case Variant::kRowRadix:
       return cuda::launch_row_radix(context);
+    case Variant::kRowRegisters:
+      return cuda::launch_row_registers(context);
+    case Variant::kRowStream:
+      return cuda::launch_row_stream(context);
+    case Variant::kSplitStream:
+      return cuda::launch_split_stream(context);
+    case Variant::kSplitRadix:
+      return cuda::launch_split_radix(context);
   }
 }
 

@@ -3,17 +3,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "cuda/plan/planners.h"
 #include "cuda/smem/row_radix.h"
+#include "cuda/tuning/choice.h"
 #include "cuda/tuning/row_radix.h"
 
 namespace deepselect::cuda {
 namespace {
-
-std::int64_t next_power_of_two(std::int64_t x) {
-  std::int64_t power = 1;
-  while (power < x) power *= 2;
-  return power;
-}
 
 // ---- row_radix --------------------------------------------------------------------------------
 
@@ -51,12 +47,32 @@ VariantPlanner planner_of(Variant variant) {
   switch (variant) {
     case Variant::kRowRadix:
       return {&row_radix_can_serve, &plan_row_radix};
+    case Variant::kRowRegisters:
+      return {&row_registers_can_serve, &plan_row_registers};
+    case Variant::kSplitStream:
+      return {&split_stream_can_serve, &plan_split_stream};
+    case Variant::kSplitRadix:
+      return {&split_radix_can_serve, &plan_split_radix};
+    case Variant::kRowStream:
+      return {&row_stream_can_serve, &plan_row_stream};
   }
-  throw std::invalid_argument("deepselect.topk: unknown CUDA variant");
+  throw std::runtime_error("deepselect.topk: unknown CUDA variant");
 }
 
-Variant choose(const TopkParams&, const DeviceLimits&) {
-  return Variant::kRowRadix;
+Variant choose(const TopkParams& params, const DeviceLimits& limits) {
+  if (row_registers_can_serve(params, limits)) return Variant::kRowRegisters;
+  const auto row_bytes =
+      static_cast<double>(params.num_cols) * static_cast<double>(value_bytes(params.value_type));
+  const bool can_stream = row_stream_can_serve(params, limits);
+  if (split_stream_can_serve(params, limits) &&
+      (!can_stream || SplitStreamTime::us(params.num_rows, row_bytes) <
+                          RowStreamTime::us(params.num_rows, row_bytes, limits.num_sms))) {
+    return Variant::kSplitStream;
+  }
+  if (can_stream) return Variant::kRowStream;
+  const bool fills_device = params.num_rows >= LargeKChoice::kRowsPerSm * limits.num_sms;
+  return fills_device && row_radix_can_serve(params, limits) ? Variant::kRowRadix
+                                                             : Variant::kSplitRadix;
 }
 
 }  // namespace
@@ -69,8 +85,8 @@ Plan make_plan(const TopkParams& params, const DeviceLimits& limits,
                std::optional<Variant> forced) {
   const Variant variant = forced ? *forced : choose(params, limits);
   if (!can_serve(variant, params, limits)) {
-    throw std::invalid_argument(std::string("deepselect.topk: CUDA variant ") +
-                                variant_name(variant) + " cannot serve this call");
+    throw std::runtime_error(std::string("deepselect.topk: CUDA variant ") + variant_name(variant) +
+                             " cannot serve this call");
   }
   return planner_of(variant).plan(params, limits);
 }

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "cuda/variant.h"
+#include "cuda/workspace/split_radix.h"
+#include "cuda/workspace/split_stream.h"
 #include "deepselect/contract.h"
 
 namespace deepselect::cuda {
@@ -20,22 +22,29 @@ struct DeviceLimits {
   std::int32_t max_cluster_ctas;  // non-portable size included; 0 where clusters do not exist
 };
 
+// Shared memory that every resident CTA takes beside its own.
+constexpr std::size_t kReservedSmemBytes = 1024;
+
 struct Plan {
   Variant variant;
   std::uint32_t grid_ctas;
   std::int32_t cta_threads;
-  std::int32_t cluster_ctas;       // 1: no cluster
-  std::int32_t ctas_per_row;       // 0: a CTA serves more than one row
-  std::int32_t survivor_capacity;  // composites that the on-chip buffer holds
-  std::size_t smem_bytes;          // dynamic shared memory of a CTA
-  std::size_t workspace_bytes;     // global memory for the call, 256-byte aligned
+  std::int32_t vectors_per_thread;  // 16-byte vectors of the row, where the policy has a choice
+  std::int32_t cluster_ctas;        // 1: no cluster
+  std::int32_t ctas_per_row;        // 0: a CTA serves more than one row
+  std::int32_t survivor_capacity;   // composites that the on-chip buffer holds
+  std::int32_t resident_ctas;       // on the device at once, where the kernel wants to know
+  std::size_t smem_bytes;           // dynamic shared memory of a CTA
+  std::size_t workspace_bytes;      // global memory for the call, 256-byte aligned
+  SplitStreamShape split_stream;    // of that variant alone
+  SplitRadixShape split_radix;      // likewise
 };
 
 // Whether `variant` can serve the call at all (not whether it should).
 bool can_serve(Variant variant, const TopkParams& params, const DeviceLimits& limits);
 
 // The plan for a checked call with num_rows >= 1 and k >= 1. A forced variant must be able to serve
-// the call; throws std::invalid_argument that names the variant otherwise.
+// the call; throws std::runtime_error that names the variant otherwise.
 Plan make_plan(const TopkParams& params, const DeviceLimits& limits,
                std::optional<Variant> forced = std::nullopt);
 

@@ -8,15 +8,28 @@
 namespace deepselect::cuda {
 
 enum class Variant : std::uint8_t {
-  kRowRadix,  // one CTA per row; any shape, any k
+  kRowRadix,      // one CTA per row; any shape, any k
+  kRowRegisters,  // one CTA per row, in registers; short rows
+  kRowStream,     // one CTA per row, read once; many long rows
+  kSplitStream,   // a row divided over the grid, read once; one huge row, few long ones
+  kSplitRadix,    // a row divided over the grid, read several times; large k
 };
 
-constexpr Variant kAllVariants[] = {Variant::kRowRadix};
+constexpr Variant kAllVariants[] = {Variant::kRowRadix, Variant::kRowRegisters, Variant::kRowStream,
+                                    Variant::kSplitStream, Variant::kSplitRadix};
 
 constexpr const char* variant_name(Variant variant) {
   switch (variant) {
     case Variant::kRowRadix:
       return "row_radix";
+    case Variant::kRowRegisters:
+      return "row_registers";
+    case Variant::kRowStream:
+      return "row_stream";
+    case Variant::kSplitStream:
+      return "split_stream";
+    case Variant::kSplitRadix:
+      return "split_radix";
   }
   return "unknown";
 }

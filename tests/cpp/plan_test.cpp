@@ -14,6 +14,7 @@
 #include "cuda/common/radix_cursor.h"
 #include "cuda/smem/row_radix.h"
 #include "cuda/tuning/row_radix.h"
+#include "cuda/tuning/split_stream.h"
 #include "expect.h"
 
 namespace {
@@ -91,6 +92,39 @@ void check_row_radix() {
   EXPECT(odd.smem_bytes == cuda::row_radix_smem_bytes(odd.survivor_capacity, 1024));
 }
 
+void check_split() {
+  // One huge row: the whole device reads it, and the sample grows with it.
+  const Plan huge = make_plan(call(1, 1 << 28, 32, ValueType::kFloat32), kH200);
+  EXPECT(huge.variant == Variant::kSplitStream);
+  const cuda::SplitStreamShape& shape = huge.split_stream;
+  EXPECT(shape.filter_ctas >= 132 && huge.grid_ctas == shape.filter_ctas);
+  EXPECT(shape.finish_ctas == 132);
+  EXPECT(shape.sample_ctas == cuda::SplitStreamPolicy::kMaxSampleCtas);
+  EXPECT(huge.workspace_bytes == cuda::SplitStreamWorkspace::num_bytes(shape, 1));
+
+  // Everywhere: the finish has room for the winners and more, the buffer for what is staged.
+  for (const DeviceLimits& limits : kDevices) {
+    for (std::int64_t k : {1, 512, 4096}) {
+      const Plan plan = make_plan(call(8, 1 << 20, k), limits, Variant::kSplitStream);
+      EXPECT(plan.split_stream.on_chip_capacity > k);
+      EXPECT(plan.split_stream.buffer_capacity >= plan.split_stream.on_chip_capacity);
+      EXPECT(plan.split_stream.filter_ctas >= 1 && plan.split_stream.sample_ctas >= 1);
+    }
+  }
+
+  // Large k, in every order; only "value" sorts.
+  const Plan any = make_plan(call(8, 1 << 20, 100000, ValueType::kFloat32), kH200);
+  EXPECT(any.variant == Variant::kSplitRadix && any.split_radix.sort_winners == 0);
+  const Plan sorted =
+      make_plan(call(8, 1 << 20, 100000, ValueType::kFloat32, Order::kValue), kH200);
+  EXPECT(sorted.variant == Variant::kSplitRadix && sorted.split_radix.sort_winners == 100000);
+  EXPECT(sorted.workspace_bytes >= std::size_t{8} * 100000 * 24);
+  // Batches bound the workspace: 24 bytes and little more per winner of a batch.
+  const Plan many =
+      make_plan(call(65536, 1 << 20, 1 << 20, ValueType::kFloat32, Order::kValue), kH200);
+  EXPECT(many.split_radix.batch_rows == 128);
+}
+
 // The k-th best of `composites` as the kernels find it, stopping at bins of `capacity` elements.
 Composite search(const std::vector<Composite>& composites, RadixCursor cursor, std::uint32_t k,
                  std::uint32_t capacity, int* num_histograms) {
@@ -151,7 +185,7 @@ void check_refusals() {
   std::string message;
   try {
     make_plan(params, kH200, Variant::kRowRadix);
-  } catch (const std::invalid_argument& error) {
+  } catch (const std::runtime_error& error) {
     message = error.what();
   }
   EXPECT(message.find("row_radix") != std::string::npos);
@@ -162,6 +196,7 @@ void check_refusals() {
 int main() {
   check_every_plan_fits();
   check_row_radix();
+  check_split();
   for (int key_bits : {16, 32}) {
     for (std::uint32_t num_distinct : {1u, 2u, 40000u}) {
       for (std::uint32_t num_items : {1u, 2u, 2048u, 2049u, 70000u}) {

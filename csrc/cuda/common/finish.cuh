@@ -70,7 +70,115 @@ __device__ __forceinline__ RadixCursor survivor_range(const Composite* survivors
   return RadixCursor::over(low, high);
 }
 
+// Phase 2. No barrier.
+template <int kThreads>
+__device__ __forceinline__ void count_survivors(const Composite* survivors,
+                                                std::uint32_t num_survivors,
+                                                const RadixCursor& cursor, Histogram& histogram) {
+  for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+    const std::uint64_t bin = cursor.bin(survivors[i]);
+    if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
+  }
+}
+
 }  // namespace detail
+
+// Where the winners of a round go: each to its bin's next place.
+struct PlacesByBin {
+  template <int kThreads, class IsWinner, class Emit>
+  __device__ static void emit(const Composite* survivors, std::uint32_t num_survivors,
+                              const RadixCursor& cursor, FinishScratch& scratch,
+                              IsWinner&& is_winner, Emit&& emit_one) {
+    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+      const Composite composite = survivors[i];
+      const std::uint64_t bin = cursor.bin(composite);
+      if (!is_winner(composite, bin)) continue;
+      emit_one(cursor.num_above() + atomicAdd(&scratch.histogram.bins[bin], 1u), composite);
+    }
+  }
+};
+
+// ... or to the next place there is, so that the winners of a warp are neighbours: for emissions
+// that go to global memory. `num_emitted` is zero before the first round.
+struct PlacesInTurn {
+  template <int kThreads, class IsWinner, class Emit>
+  __device__ static void emit(const Composite* survivors, std::uint32_t num_survivors,
+                              const RadixCursor& cursor, FinishScratch& scratch,
+                              IsWinner&& is_winner, Emit&& emit_one) {
+    constexpr int kBatch = 4;  // survivors per thread and atomic: its latency is what this costs
+    const std::uint32_t lane = threadIdx.x % kWarpThreads;
+    const std::uint32_t below = ptx::lanes_below();
+    for (std::uint32_t base = threadIdx.x - lane; base < num_survivors; base += kThreads * kBatch) {
+      Composite composites[kBatch];
+      std::uint32_t winners[kBatch];
+      std::uint32_t total = 0;
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const std::uint32_t i = base + j * kThreads + lane;
+        composites[j] = i < num_survivors ? survivors[i] : kNoComposite;
+        const bool wins = i < num_survivors && is_winner(composites[j], cursor.bin(composites[j]));
+        winners[j] = __ballot_sync(kAllLanes, wins);
+        total += __popc(winners[j]);
+      }
+      if (total == 0) continue;
+      std::uint32_t place = lane == 0 ? atomicAdd(&scratch.num_emitted, total) : 0;
+      place = __shfl_sync(kAllLanes, place, 0);
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        if ((winners[j] >> lane & 1) != 0) {
+          emit_one(place + __popc(winners[j] & below), composites[j]);
+        }
+        place += __popc(winners[j]);
+      }
+    }
+  }
+};
+
+// Phases 3 to 5 once the survivors are counted in the bins of `cursor` and find_pivot_bin() has
+// found the k-th best's: hands the `k` best to `emit(place, composite)`, each with one of the
+// places [0, k). All threads of the CTA call it; `list_size` is zero; ends with a barrier. Returns
+// whether one histogram was enough.
+template <class Places, int kThreads, class Emit>
+__device__ __forceinline__ bool finish_counted(const Composite* survivors,
+                                               std::uint32_t num_survivors, std::uint32_t k,
+                                               RadixCursor& cursor, FinishScratch& scratch,
+                                               Emit&& emit) {
+  Histogram& histogram = scratch.histogram;
+  for (bool is_first = true;; is_first = false) {
+    const std::uint32_t pivot_bin = histogram.pivot_bin;
+    const std::uint32_t pivot_count = histogram.pivot_count;
+    const std::uint32_t pivot_start = cursor.num_above() + histogram.pivot_above;
+    const std::uint32_t num_wanted = k - pivot_start;
+    const bool take_all = num_wanted == pivot_count;
+    const bool use_list = !take_all && pivot_count <= FinishScratch::kListCapacity;
+
+    Places::template emit<kThreads>(
+        survivors, num_survivors, cursor, scratch,
+        [&](Composite composite, std::uint64_t bin) {
+          if (bin != pivot_bin) return bin < pivot_bin;
+          if (use_list) scratch.list[atomicAdd(&scratch.list_size, 1u)] = composite;
+          return take_all;
+        },
+        emit);
+    __syncthreads();
+    if (take_all) return is_first;
+    if (use_list) {
+      for (std::uint32_t i = threadIdx.x; i < pivot_count; i += kThreads) {
+        const Composite composite = scratch.list[i];
+        std::uint32_t rank = 0;
+        for (std::uint32_t j = 0; j < pivot_count; ++j) rank += scratch.list[j] > composite;
+        if (rank < num_wanted) emit(pivot_start + rank, composite);
+      }
+      __syncthreads();
+      return is_first;
+    }
+    cursor.descend(pivot_bin, histogram.pivot_above);
+    clear_bins<kThreads>(histogram);
+    __syncthreads();
+    detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
+    find_pivot_bin<kThreads>(histogram, k - 1 - cursor.num_above());
+  }
+}
 
 // Writes the `k` best of `survivors[0, num_survivors)` to `winners[0, k)`; 1 <= k <= num_survivors.
 // All threads of the CTA call it; survivors must be complete (a barrier before), winners are
@@ -84,45 +192,11 @@ __device__ void finish_select(const Composite* survivors, std::uint32_t num_surv
     return;
   }
   RadixCursor cursor = detail::survivor_range<kThreads>(survivors, num_survivors, scratch);
-  Histogram& histogram = scratch.histogram;
-  for (;;) {
-    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
-      const std::uint64_t bin = cursor.bin(survivors[i]);
-      if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
-    }
-    find_pivot_bin<kThreads>(histogram, k - 1 - cursor.num_above());
-    const std::uint32_t pivot_bin = histogram.pivot_bin;
-    const std::uint32_t pivot_count = histogram.pivot_count;
-    const std::uint32_t pivot_start = cursor.num_above() + histogram.pivot_above;
-    const std::uint32_t num_wanted = k - pivot_start;
-    const bool take_all = num_wanted == pivot_count;
-    const bool use_list = !take_all && pivot_count <= FinishScratch::kListCapacity;
-
-    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
-      const Composite composite = survivors[i];
-      const std::uint64_t bin = cursor.bin(composite);
-      if (bin < pivot_bin || (take_all && bin == pivot_bin)) {
-        winners[cursor.num_above() + atomicAdd(&histogram.bins[bin], 1u)] = composite;
-      } else if (use_list && bin == pivot_bin) {
-        scratch.list[atomicAdd(&scratch.list_size, 1u)] = composite;
-      }
-    }
-    __syncthreads();
-    if (take_all) return;
-    if (use_list) {
-      for (std::uint32_t i = threadIdx.x; i < pivot_count; i += kThreads) {
-        const Composite composite = scratch.list[i];
-        std::uint32_t rank = 0;
-        for (std::uint32_t j = 0; j < pivot_count; ++j) rank += scratch.list[j] > composite;
-        if (rank < num_wanted) winners[pivot_start + rank] = composite;
-      }
-      __syncthreads();
-      return;
-    }
-    cursor.descend(pivot_bin, histogram.pivot_above);
-    clear_bins<kThreads>(histogram);
-    __syncthreads();
-  }
+  detail::count_survivors<kThreads>(survivors, num_survivors, cursor, scratch.histogram);
+  find_pivot_bin<kThreads>(scratch.histogram, k - 1);
+  finish_counted<PlacesByBin, kThreads>(
+      survivors, num_survivors, k, cursor, scratch,
+      [&](std::uint32_t place, Composite composite) { winners[place] = composite; });
 }
 
 // Puts `winners[0, num_winners)` into the order asked for. The buffer has room for the next power
@@ -145,6 +219,27 @@ __device__ void sort_winners(Order order, Composite* winners, std::uint32_t num_
     winners[i] = swap_halves(winners[i]);
   }
   __syncthreads();
+}
+
+// Orders by value what one round of finish_counted() put into `winners` by bin, no bin crowded:
+// hands each to `emit(place, composite)`, places being ranks. All threads of the CTA call it;
+// `cursor` and the histogram as the round left them.
+template <int kThreads, class Emit>
+__device__ void emit_by_value(const Composite* winners, std::uint32_t num_winners,
+                              const RadixCursor& cursor, const Histogram& histogram, Emit&& emit) {
+  for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
+    const Composite winner = winners[i];
+    const auto bin = static_cast<std::uint32_t>(cursor.bin(winner));
+    // The round moved each bin's start to its end, but for a pivot bin that was ranked.
+    const std::uint32_t begin = bin == 0 ? 0 : histogram.bins[bin - 1];
+    const std::uint32_t end = histogram.bins[bin];
+    std::uint32_t place = i;
+    if (end > begin) {
+      place = begin;
+      for (std::uint32_t j = begin; j < end; ++j) place += winners[j] > winner;
+    }
+    emit(place, winner);
+  }
 }
 
 }  // namespace deepselect::cuda

@@ -15,6 +15,7 @@ __device__ __forceinline__ void clear_bins(Histogram& histogram) {
   for (std::uint32_t i = threadIdx.x; i < RadixCursor::kNumBins / 4; i += kThreads) {
     quads[i] = {0, 0, 0, 0};
   }
+  if (threadIdx.x == 0) histogram.is_crowded = 0;
 }
 
 // Finds the bin that holds the element of rank `rank` (0 is the best) among those counted; requires
@@ -54,6 +55,7 @@ __device__ __forceinline__ void find_pivot_bin(Histogram& histogram, std::uint32
         histogram.pivot_above = above;
         histogram.pivot_count = counts[i];
       }
+      if (above <= rank && counts[i] > Histogram::kCrowdedBin) histogram.is_crowded = 1;
       const std::uint32_t count = counts[i];
       counts[i] = above;
       above += count;

@@ -43,17 +43,31 @@ class KeyMap {
     }
   }
 
+  // The y of a word: as a number of its type it has the order of the keys, turned round where
+  // is_reversed(), and equal keys have equal bits.
+  __device__ __forceinline__ std::uint32_t oriented(std::uint32_t word) const {
+    if constexpr (kType == ValueType::kInt32) {
+      return word;
+    } else if constexpr (kType == ValueType::kFloat32) {
+      return ptx::fma_f32(word, sign_, 0u);
+    } else if constexpr (kType == ValueType::kBFloat16) {
+      return ptx::fma_bf16x2(word, sign_, 0u);
+    } else {
+      return ptx::fma_f16x2(word, sign_, 0u);
+    }
+  }
+
+  __device__ __forceinline__ bool is_reversed() const { return flip_ != 0; }
+
   // The keys of one 32-bit word: one key, or two in its halves.
   __device__ __forceinline__ std::uint32_t word_keys(std::uint32_t word) const {
+    const std::uint32_t y = oriented(word);
     if constexpr (kType == ValueType::kInt32) {
-      return word ^ (kSignBits ^ flip_);
+      return y ^ (kSignBits ^ flip_);
     } else if constexpr (kType == ValueType::kFloat32) {
-      const std::uint32_t y = ptx::fma_f32(word, sign_, 0u);
       const auto negative = static_cast<std::uint32_t>(static_cast<std::int32_t>(y) >> 31);
       return y ^ (negative | kSignBits) ^ flip_;
     } else {
-      const std::uint32_t y = kType == ValueType::kBFloat16 ? ptx::fma_bf16x2(word, sign_, 0u)
-                                                            : ptx::fma_f16x2(word, sign_, 0u);
       return y ^ (ptx::replicate_signs_16x2(y) | kSignBits) ^ flip_;
     }
   }

@@ -38,6 +38,13 @@ class RowSlots {
     return static_cast<std::uint32_t>((std::uint64_t{lead_} + num_items_) / kItemsPerSlot);
   }
 
+  // The first whole slot whose address is a multiple of `segment_slots` slots, a power of two.
+  __device__ __forceinline__ std::uint32_t first_segment(std::uint32_t segment_slots) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(whole_slots() + first_whole());
+    const auto behind = static_cast<std::uint32_t>(address / 16) & (segment_slots - 1);
+    return first_whole() + (behind == 0 ? 0 : segment_slots - behind);
+  }
+
   // The position of a slot's first item, modulo 2^32: before the window for a first slot that is
   // not whole.
   __device__ __forceinline__ std::uint32_t first_position(std::uint32_t slot) const {

@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(Policy::kFinishThreads, 1)
     split_stream_finish_kernel(const __grid_constant__ TopkParams params, SplitStreamShape shape,
                                SplitStreamWorkspace workspace) {
   constexpr int kThreads = Policy::kFinishThreads;
-  using Tile = FilterTile<kThreads, Policy::kFilterInFlight, kType>;
+  using Tile = FilterTile<kThreads, Policy::kRepairInFlight, kType>;
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<SplitStreamFinishSmem*>(dynamic_smem);
   auto* survivors = reinterpret_cast<Composite*>(dynamic_smem + sizeof(SplitStreamFinishSmem));
@@ -333,12 +333,12 @@ __global__ void __launch_bounds__(Policy::kFinishThreads, 1)
     return;
   }
   const Composite low =
-      narrow_row<kThreads, Policy::kFilterInFlight>(
+      narrow_row<kThreads, Policy::kRepairInFlight>(
           slots, key_map, num_wanted, shape.on_chip_capacity, true, smem.scratch.histogram)
           .low();
   if (threadIdx.x == 0) smem.num_survivors = 0;
   __syncthreads();
-  collect_slots<kThreads, Policy::kFilterInFlight>(slots, 0, slots.num_slots(), key_map, low,
+  collect_slots<kThreads, Policy::kRepairInFlight>(slots, 0, slots.num_slots(), key_map, low,
                                                    ~Composite{0}, survivors, &smem.num_survivors);
   __syncthreads();
   finish_select<kThreads>(survivors, smem.num_survivors, num_wanted, winners, smem.scratch);

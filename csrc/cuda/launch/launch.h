@@ -22,6 +22,10 @@ struct LaunchContext {
 // Each enqueues the whole call and returns; throws std::runtime_error that names the variant where
 // CUDA refuses.
 void launch_row_radix(const LaunchContext& context);
+void launch_row_registers(const LaunchContext& context);
+void launch_row_stream(const LaunchContext& context);
+void launch_split_stream(const LaunchContext& context);
+void launch_split_radix(const LaunchContext& context);
 
 // Limits of a device, read once per device and process.
 const DeviceLimits& device_limits(std::int32_t device_index);

@@ -14,6 +14,7 @@ struct FinishScratch {
   Histogram histogram;
   Composite list[kListCapacity];
   std::uint32_t list_size;
+  std::uint32_t num_emitted;
   std::uint32_t best_key;
   std::uint32_t worst_key;
   std::uint32_t best_low;  // over the low halves of the composites

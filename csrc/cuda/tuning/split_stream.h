@@ -37,6 +37,7 @@ struct SplitStreamPolicy {
 
   // Finish.
   static constexpr int kFinishThreads = 1024;
+  static constexpr int kRepairInFlight = 4;       // as the filter's; more would spill
   static constexpr int kOnChipSurvivors = 12288;  // at most; less where shared memory is small
   static constexpr int kMinSurvivorBuffer = 32768;
   static constexpr int kSurvivorBufferPerK = 8;

@@ -1,0 +1,193 @@
+// row_stream: one CTA per row, several per SM, the row read once. For many long rows.
+//
+//   1. sample    a few thousand elements in registers; the one of a rank that makes fewer than k
+//                survivors very unlikely is the bound (RowSample)
+//   2. filter    the row against the bound. A survivor goes to shared memory and is counted in the
+//                histogram that the finish needs, so the finish starts with its answer
+//   3. finish    the k best of the survivors, in the order asked for, straight to the outputs
+//
+// The bound is a composite (value, position), so groups of equal values survive no more often than
+// others. It only decides the speed. Where it was wrong the row is filtered again:
+//   too few survivors    by the bound of a much larger rank, at last by none
+//   too many             all of them are counted, so the histogram tells a bound within one bin of
+//                        the k-th best. As bins shrink to single composites, this ends
+// A row costs one reading more for that, and no other row waits.
+//
+// While a row's bound is searched and while its survivors are finished, memory would idle: the
+// row's own beginning, and that of the row which will take its place, are on their way to L2 then.
+//
+// Limits: k <= kMaxK.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/common/finish.cuh"
+#include "cuda/common/row_filter.cuh"
+#include "cuda/common/row_output.cuh"
+#include "cuda/common/row_sample.cuh"
+#include "cuda/common/row_slots.cuh"
+#include "cuda/common/sample_rank.h"
+#include "cuda/ptx/prefetch.cuh"
+#include "cuda/smem/row_stream.h"
+#include "cuda/tuning/row_stream.h"
+#include "deepselect/row_view.h"
+
+namespace deepselect::cuda {
+
+namespace detail {
+
+template <ValueType kType>
+__device__ __forceinline__ void prefetch_row(const RowSlots<kType>& slots,
+                                             std::uint32_t num_bytes) {
+  const std::uint32_t first = slots.first_whole();
+  const std::uint32_t end = slots.end_whole();
+  if (end <= first || num_bytes == 0) return;
+  ptx::prefetch_l2(slots.whole_slots() + first, min((end - first) * 16, num_bytes));
+}
+
+// The finish, once find_pivot_bin() has found the k-th best's bin.
+template <class Policy, ValueType kType>
+__device__ __forceinline__ void finish_row(const TopkParams& params, const KeyMap<kType>& key_map,
+                                           const RowSlots<kType>& slots,
+                                           const RowOutput<kType>& output,
+                                           const Composite* survivors, std::uint32_t num_survivors,
+                                           std::uint32_t num_wanted, RadixCursor& cursor,
+                                           Composite* winners, FinishScratch& scratch) {
+  constexpr int kThreads = Policy::kThreads;
+  const auto emit = [&](std::uint32_t place, Composite winner) {
+    const std::uint32_t position = position_of(winner);
+    BitsOf<kType> bits = 0;
+    if (output.wants_values() && !key_map.value_of(key_of(winner), &bits)) {
+      bits = slots.item(position);
+    }
+    output.write(place, position, bits);
+  };
+  if (params.order == Order::kAny) {
+    finish_counted<PlacesInTurn, kThreads>(survivors, num_survivors, num_wanted, cursor, scratch,
+                                           emit);
+    return;
+  }
+  const bool is_crowded = scratch.histogram.is_crowded != 0;
+  const bool in_one_round = finish_counted<PlacesByBin, kThreads>(
+      survivors, num_survivors, num_wanted, cursor, scratch,
+      [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
+  if (params.order == Order::kValue && in_one_round && !is_crowded) {
+    emit_by_value<kThreads>(winners, num_wanted, cursor, scratch.histogram, emit);
+    return;
+  }
+  sort_winners<kThreads>(params.order, winners, num_wanted);
+  for (std::uint32_t i = threadIdx.x; i < num_wanted; i += kThreads) emit(i, winners[i]);
+}
+
+}  // namespace detail
+
+template <ValueType kType, class Policy>
+__global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
+    row_stream_kernel(const __grid_constant__ TopkParams params, std::uint32_t survivor_capacity,
+                      std::uint32_t resident_ctas) {
+  constexpr int kThreads = Policy::kThreads;
+  constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
+  extern __shared__ __align__(16) unsigned char dynamic_smem[];
+  auto& smem = *reinterpret_cast<RowStreamSmem*>(dynamic_smem);
+  auto* survivors = reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem));
+  Composite* winners = survivors + survivor_capacity;
+  Histogram& histogram = smem.finish.histogram;
+
+  const std::int64_t row = blockIdx.x;
+  const RowView view = row_view(params, row);
+  const KeyMap<kType> key_map(params);
+  const RowSlots<kType> slots(params, view, row);
+  const RowOutput<kType> output(params, view, row);
+  const std::uint32_t num_items = slots.num_items();
+  const auto num_wanted =
+      static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
+  if (num_wanted == 0) {
+    output.template write_pads<kThreads>(0);
+    return;
+  }
+  if (threadIdx.x == 0) {
+    detail::prefetch_row(slots, Policy::kOwnPrefetchBytes);
+    smem.is_poisoned = 0;
+    smem.finish.list_size = 0;
+    smem.finish.num_emitted = 0;
+  }
+  clear_bins<kThreads>(histogram);
+
+  const bool poisons = is_floating(kType) && params.nan_rule == NanRule::kPoison;
+  Composite bound = kNoComposite;
+  std::uint32_t high_key = kMaxKey;
+  bool is_high_known = false;  // whether the k-th best has no better key than high_key
+  std::uint32_t severity = 1;
+  bool is_bound_known = num_wanted == num_items;
+  RadixCursor cursor;
+  for (;;) {
+    if (!is_bound_known) {
+      const RowSample<Policy, kType> sample(slots, key_map);
+      const std::uint32_t rank =
+          sample_rank(num_wanted, sample.num_items(), num_items, Policy::kRankSigmas, severity);
+      bound = kNoComposite;
+      high_key = kMaxKey;
+      is_high_known = false;
+      if (rank <= sample.num_items()) {
+        const RowBound found = sample.bound(rank, num_items, smem);
+        bound = found.low;
+        // Twice the sample's range: next to nothing of the row is beyond it.
+        const std::uint32_t range = found.best_key - key_of(bound);
+        high_key = kMaxKey - found.best_key < range ? kMaxKey : found.best_key + range;
+      }
+    }
+    cursor = RadixCursor::above(bound, high_key, KeyMap<kType>::kKeyBits, num_items);
+    if (threadIdx.x == 0) smem.num_survivors = 0;
+    __syncthreads();
+    for_each_reaching<kThreads, Policy::kVectorsInFlight>(
+        slots, key_map, bound, [&](std::uint32_t position) {
+          const Composite composite = composite_key(key_map.key(slots.item(position)), position);
+          if (composite < bound) return;
+          const std::uint32_t place = atomicAdd(&smem.num_survivors, 1u);
+          if (place < survivor_capacity) survivors[place] = composite;
+          count_shared(&histogram.bins[cursor.bin(composite)]);
+          if (poisons && key_of(composite) == kMaxKey) smem.is_poisoned = 1;
+        });
+    find_pivot_bin<kThreads>(histogram, num_wanted - 1);
+    const std::uint32_t num_survivors = smem.num_survivors;
+    if (smem.is_poisoned != 0) {
+      output.template write_poison<kThreads>();
+      return;
+    }
+    if (num_survivors >= num_wanted && num_survivors <= survivor_capacity) break;
+
+    is_bound_known = num_survivors > survivor_capacity;
+    if (is_bound_known) {
+      const std::uint32_t num_reaching = histogram.pivot_above + histogram.pivot_count;
+      const bool keeps_high = is_high_known && histogram.pivot_bin == 0;
+      cursor.descend(histogram.pivot_bin, histogram.pivot_above);
+      bound = max(bound, cursor.low());  // the last bin may reach below the bound
+      // A bin too full by itself: its elements must spread over the bins. What is better goes to
+      // bin 0 with its best, so bin 0 has an end only where the range was a bin before: then the
+      // k-th best is known to be no better than the range.
+      if (num_reaching > survivor_capacity) {
+        if (!keeps_high) high_key = key_of(cursor.high());
+        is_high_known = true;
+      }
+    } else {
+      severity *= 4;
+    }
+    __syncthreads();
+    clear_bins<kThreads>(histogram);
+  }
+
+  if (threadIdx.x == 0) {
+    // CTAs start in order, so the one that starts when this one ends is that far ahead.
+    const std::int64_t next_row = row + resident_ctas;
+    if (Policy::kNextPrefetchBytes != 0 && next_row < params.num_rows) {
+      const RowView next_view = row_view(params, next_row);
+      detail::prefetch_row(RowSlots<kType>(params, next_view, next_row),
+                           Policy::kNextPrefetchBytes);
+    }
+  }
+  detail::finish_row<Policy>(params, key_map, slots, output, survivors, smem.num_survivors,
+                             num_wanted, cursor, winners, smem.finish);
+  output.template write_pads<kThreads>(num_wanted);
+}
+
+}  // namespace deepselect::cuda

@@ -1,0 +1,34 @@
+#include "cuda/kernels/row_stream.cuh"
+
+#include "cuda/launch/check.h"
+#include "cuda/launch/dispatch.h"
+#include "cuda/launch/launch.h"
+
+namespace deepselect::cuda {
+namespace {
+
+template <ValueType kType, class Policy>
+void launch(const LaunchContext& context) {
+  static KernelSetup setup;
+  const auto kernel = row_stream_kernel<kType, Policy>;
+  setup.ensure(reinterpret_cast<const void*>(kernel), context);
+  kernel<<<context.plan.grid_ctas, Policy::kThreads, context.plan.smem_bytes, context.stream>>>(
+      context.params, static_cast<std::uint32_t>(context.plan.survivor_capacity),
+      static_cast<std::uint32_t>(context.plan.resident_ctas));
+  check_cuda(Variant::kRowStream, "launch", cudaGetLastError());
+}
+
+}  // namespace
+
+void launch_row_stream(const LaunchContext& context) {
+  dispatch_value_type(context.params.value_type, [&](auto value_type) {
+    constexpr ValueType kType = decltype(value_type)::value;
+    if (context.plan.cta_threads == RowStreamMid::kThreads) {
+      launch<kType, RowStreamMid>(context);
+    } else {
+      launch<kType, RowStreamLong>(context);
+    }
+  });
+}
+
+}  // namespace deepselect::cuda

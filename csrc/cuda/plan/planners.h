@@ -1,0 +1,30 @@
+// One planner per variant that has its own file: whether it can serve a call, and the plan.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/plan.h"
+#include "deepselect/contract.h"
+
+namespace deepselect::cuda {
+
+// What a buffer that is sorted in place needs.
+inline std::int64_t next_power_of_two(std::int64_t x) {
+  std::int64_t power = 1;
+  while (power < x) power *= 2;
+  return power;
+}
+
+bool row_registers_can_serve(const TopkParams& params, const DeviceLimits& limits);
+Plan plan_row_registers(const TopkParams& params, const DeviceLimits& limits);
+
+bool row_stream_can_serve(const TopkParams& params, const DeviceLimits& limits);
+Plan plan_row_stream(const TopkParams& params, const DeviceLimits& limits);
+
+bool split_stream_can_serve(const TopkParams& params, const DeviceLimits& limits);
+Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits);
+
+bool split_radix_can_serve(const TopkParams& params, const DeviceLimits& limits);
+Plan plan_split_radix(const TopkParams& params, const DeviceLimits& limits);
+
+}  // namespace deepselect::cuda

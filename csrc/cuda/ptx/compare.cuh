@@ -1,0 +1,37 @@
+// One function per comparison that yields masks.
+#pragma once
+
+#include <cstdint>
+
+namespace deepselect::cuda::ptx {
+
+// set.le.u32.bf16x2 (PTX ISA 9.7.3.14 and 9.7.4, sm_90): all ones in each half where a <= b, zero
+// elsewhere and where either is NaN. Subnormals are kept.
+__device__ __forceinline__ std::uint32_t mask_le_bf16x2(std::uint32_t a, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 900
+  std::uint32_t mask;
+  asm("set.le.u32.bf16x2 %0, %1, %2;" : "=r"(mask) : "r"(a), "r"(b));
+  return mask;
+#else
+  // A bfloat16 is the upper half of a float.
+  const bool low = __uint_as_float(a << 16) <= __uint_as_float(b << 16);
+  const bool high = __uint_as_float(a & 0xFFFF0000u) <= __uint_as_float(b & 0xFFFF0000u);
+  return (low ? 0xFFFFu : 0u) | (high ? 0xFFFF0000u : 0u);
+#endif
+}
+
+// set.le.u32.f16x2 (PTX ISA 9.7.4, sm_53): as above on two packed float16.
+__device__ __forceinline__ std::uint32_t mask_le_f16x2(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t mask;
+  asm("set.le.u32.f16x2 %0, %1, %2;" : "=r"(mask) : "r"(a), "r"(b));
+  return mask;
+}
+
+// setp.le.f32 (PTX ISA 9.7.3.15) without .ftz whatever the compiler's flags, as a mask.
+__device__ __forceinline__ std::uint32_t mask_le_f32(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t mask;
+  asm("set.le.u32.f32 %0, %1, %2;" : "=r"(mask) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
+  return mask;
+}
+
+}  // namespace deepselect::cuda::ptx
