@@ -75,6 +75,16 @@ def all_equal(rows: int, cols: int, dtype: torch.dtype, generator: Generator) ->
     return torch.ones(rows, cols, dtype=dtype, device=generator.device)
 
 
+def late_extremes(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
+    """One value everywhere, but for one below and one above it in the last two columns: one more
+    than k survive any threshold that the equal ones set.
+    """
+    x = torch.ones(rows, cols, dtype=dtype, device=generator.device)
+    x[:, -2:-1] = 0
+    x[:, -1:] = 2
+    return x
+
+
 def relu(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
     return _cast(_normal(rows, cols, generator).relu(), dtype)
 
@@ -204,6 +214,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
         huge_scale,
         few_distinct,
         all_equal,
+        late_extremes,
         relu,
         sparse,
         ascending,
