@@ -47,8 +47,6 @@ def run_cases(num_cases: int) -> int:
 def run_tool(sanitizer: str, tool: str, num_cases: int, logs: Path) -> tuple[str, int, str]:
     """One tool over the cases; returns its name, exit status and last lines."""
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(FOUND_SOMETHING)]
-    if tool == "initcheck":
-        command += ["--track-unused-memory", "no"]
     command += [sys.executable, __file__, "--inner", "--cases", str(num_cases)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     (logs / f"{tool}.log").write_text(done.stdout + done.stderr)
