@@ -60,9 +60,11 @@ VariantPlanner planner_of(Variant variant) {
 }
 
 Variant choose(const TopkParams& params, const DeviceLimits& limits) {
-  if (row_registers_can_serve(params, limits)) return Variant::kRowRegisters;
   const auto row_bytes =
       static_cast<double>(params.num_cols) * static_cast<double>(value_bytes(params.value_type));
+  const bool is_short = row_bytes <= RowRegistersChoice::kMaxBytes ||
+                        params.num_rows <= RowRegistersChoice::kRowsPerSm * limits.num_sms;
+  if (is_short && row_registers_can_serve(params, limits)) return Variant::kRowRegisters;
   const bool can_stream = row_stream_can_serve(params, limits);
   if (split_stream_can_serve(params, limits) &&
       (!can_stream || SplitStreamTime::us(params.num_rows, row_bytes) <
