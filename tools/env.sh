@@ -60,13 +60,13 @@ ensure_venv() {
   # shellcheck disable=SC1091
   source "$VENV/bin/activate"
   if ! has_torch python; then
-    say "Installing $TORCH_REQUIREMENT"
+    say "Installing $TORCH_REQUIREMENT (without a GPU, torch's CPU build in .venv saves gigabytes)"
     python -m pip install --quiet "$TORCH_REQUIREMENT"
   fi
 }
 
 # ensure_environment EXTRA...: builds and installs the package with these extras of pyproject.toml.
-# The C++ tests are built along, into build/env.
+# The C++ tests and the twin of the Ascend device are built along, into build/env.
 ensure_environment() {
   cd "$REPO_ROOT" || exit 1
   ensure_system_packages
@@ -77,5 +77,6 @@ ensure_environment() {
   python -m pip install --quiet "scikit-build-core>=0.10" "pybind11>=2.12" "cmake>=3.25" ninja
   python -m pip install --quiet --no-build-isolation ".[$extras]" \
     --config-settings=build-dir=build/env \
-    --config-settings=cmake.define.DEEPSELECT_TESTS=ON
+    --config-settings=cmake.define.DEEPSELECT_TESTS=ON \
+    --config-settings=cmake.define.DEEPSELECT_TWIN=ON
 }
