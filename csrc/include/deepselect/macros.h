@@ -4,7 +4,7 @@
 #if defined(__CUDACC__)
 #define DEEPSELECT_HOST_DEVICE __host__ __device__
 #elif defined(__CCE__)  // bisheng
-#define DEEPSELECT_HOST_DEVICE [host, aicore]
+#define DEEPSELECT_HOST_DEVICE [ host, aicore ]
 #else
 #define DEEPSELECT_HOST_DEVICE
 #endif
