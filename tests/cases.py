@@ -463,7 +463,7 @@ def edge_cases() -> tuple[Case, ...]:
         cases += [
             replace(base, rows=4, cols=200_000, k=k, distribution=d, order="index")
             for d in ("runs", "hot_block", "sparse")
-            for k in (64, 512, 2048)
+            for k in (64, 512, 2048, 26_000, 100_000)
         ]
         cases += [
             replace(base, rows=20000, cols=5, k=3),
