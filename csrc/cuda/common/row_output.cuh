@@ -29,6 +29,7 @@ class RowOutput {
     raw_indices_ = params.raw_indices == nullptr
                        ? nullptr
                        : params.raw_indices + row * params.raw_indices_row_stride_items;
+    is_plain_ = view.table == nullptr && !is_int64 && values_ == nullptr && raw_indices_ == nullptr;
   }
 
   __device__ bool wants_values() const { return values_ != nullptr; }
@@ -39,6 +40,21 @@ class RowOutput {
     write_index(place, view_.index_of(position));
     if (raw_indices_ != nullptr) raw_indices_[place] = static_cast<std::int32_t>(position);
     if (values_ != nullptr) values_[place] = bits;
+  }
+
+  // A winner into place `place`.
+  __device__ __forceinline__ void write(std::int64_t place, Composite winner,
+                                        const KeyMap<kType>& key_map,
+                                        const RowSlots<kType>& slots) const {
+    const std::uint32_t position = position_of(winner);
+    if (is_plain_) {
+      reinterpret_cast<std::uint32_t*>(indices_)[place] =
+          position + static_cast<std::uint32_t>(view_.offset);
+      return;
+    }
+    Bits bits = 0;
+    if (wants_values() && !key_map.value_of(key_of(winner), &bits)) bits = slots.item(position);
+    write(place, position, bits);
   }
 
   // Places [first, k) become pads. All threads of the CTA call it.
@@ -64,6 +80,7 @@ class RowOutput {
 
   template <int kThreads>
   __device__ void write_fill(std::int64_t first, Bits bits) const {
+#pragma unroll 1
     for (std::int64_t place = first + threadIdx.x; place < params_.k; place += kThreads) {
       write_index(place, params_.pad_index);
       if (raw_indices_ != nullptr) {
@@ -78,6 +95,7 @@ class RowOutput {
   char* indices_;
   Bits* values_;
   std::int32_t* raw_indices_;
+  bool is_plain_;  // int32 indices and nothing else
 };
 
 // Whether a selected key poisons its row.
@@ -103,13 +121,7 @@ __device__ void write_winners(const TopkParams& params, const KeyMap<kType>& key
     }
   }
   for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
-    const Composite winner = winners[i];
-    const std::uint32_t position = position_of(winner);
-    BitsOf<kType> bits = 0;
-    if (output.wants_values() && !key_map.value_of(key_of(winner), &bits)) {
-      bits = slots.item(position);
-    }
-    output.write(i, position, bits);
+    output.write(i, winners[i], key_map, slots);
   }
   output.template write_pads<kThreads>(num_winners);
 }

@@ -21,6 +21,7 @@
 #include "cuda/common/composite.h"
 #include "cuda/common/finish.cuh"
 #include "cuda/common/key_map.cuh"
+#include "cuda/common/key_threshold.cuh"
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/smem/row_registers.h"
@@ -104,24 +105,12 @@ class RegisterRow {
       keys_[v][2] = key_map.word_keys(bits[v].z);
       keys_[v][3] = key_map.word_keys(bits[v].w);
     }
-  }
-
-  // Calls `body(key, position)` for each element of this thread, in order of position.
-  template <class Body>
-  __device__ __forceinline__ void for_each(Body&& body) const {
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        if ((valid_ >> (v * kItems + i) & 1) != 0) {
-          body(item_key<kType>(keys_[v], i), first_position_ + v * kItems + i);
-        }
-      }
-    }
+    if (valid_ != kAllItems) drop_outside();
   }
 
   // The keys of the `num_wanted` best, 1 <= num_wanted < elements of the row. All threads of the
-  // CTA call it; the bins are empty, a barrier before.
+  // CTA call it; the bins are empty, a barrier before. Items outside the row count as the worst
+  // key: that they share a bin with its elements only costs the early end.
   __device__ __forceinline__ KeySelection select(std::uint32_t num_wanted,
                                                  RowRegistersSmem& smem) const {
     std::uint32_t prefix = 0;  // the bytes found so far
@@ -130,9 +119,13 @@ class RegisterRow {
     for (int round = 0; round < kKeyBits / 8; ++round) {
       const int shift = kKeyBits - 8 * (round + 1);
       std::uint32_t* bins = smem.bins[round];
-      for_each([&](std::uint32_t key, std::uint32_t) {
-        if (round == 0 || key >> (shift + 8) == prefix) count_shared(&bins[key >> shift & 0xFF]);
-      });
+      if (valid_ != 0) {
+#pragma unroll
+        for (int item = 0; item < kVectors * kItems; ++item) {
+          const std::uint32_t key = item_key<kType>(keys_[item / kItems], item % kItems);
+          if (round == 0 || key >> (shift + 8) == prefix) count_shared(&bins[key >> shift & 0xFF]);
+        }
+      }
       __syncthreads();
       const detail::PivotByte pivot = detail::find_pivot_byte(bins, num_left - 1);
       prefix = prefix << 8 | pivot.byte;
@@ -145,35 +138,86 @@ class RegisterRow {
     return {};  // not reached: the last round returns
   }
 
-  // Hands the selected elements to `emit(place, key, position)`, places in order of position. All
-  // threads of the CTA call it; `warp_totals` is one word per warp.
+  // Hands the positions of the selected elements to `emit(place, position)`, places in their order.
+  // All threads of the CTA call it; `warp_totals` is one word per warp.
   template <class Emit>
-  __device__ __forceinline__ void emit_selected(const KeySelection& selection,
+  __device__ __forceinline__ void emit_selected(const KeyMap<kType>& key_map,
+                                                const KeySelection& selection,
                                                 std::uint32_t* warp_totals, Emit&& emit) const {
+    const KeyThreshold<kType> above_group(key_map, std::uint64_t{selection.last_group_key} + 1);
+    const KeyThreshold<kType> in_group(key_map, selection.first_group_key);
+    const std::uint32_t above = reaching(key_map, above_group);
+    const std::uint32_t group = reaching(key_map, in_group) & ~above;
+
     // Elements above the group in the low half, those of it in the high half: at most 2^15 each.
-    std::uint32_t counts = 0;
-    for_each([&](std::uint32_t key, std::uint32_t) {
-      counts += key > selection.last_group_key ? 1u : 0u;
-      counts += key >= selection.first_group_key && key <= selection.last_group_key ? 1u << 16 : 0u;
-    });
+    const std::uint32_t counts = __popc(above) | __popc(group) << 16;
     const std::uint32_t before = block_prefix<Policy::kThreads>(counts, warp_totals).before;
-    std::uint32_t num_above = before & 0xFFFF;
-    std::uint32_t num_of_group = before >> 16;
-    for_each([&](std::uint32_t key, std::uint32_t position) {
-      if (key < selection.first_group_key) return;
-      const std::uint32_t place = num_above + min(num_of_group, selection.num_of_group);
-      if (key > selection.last_group_key) {
-        ++num_above;
-      } else if (num_of_group++ >= selection.num_of_group) {
-        return;
+    const std::uint32_t group_before = min(before >> 16, selection.num_of_group);
+    std::uint32_t group_left = selection.num_of_group - group_before;
+    std::uint32_t place = (before & 0xFFFF) + group_before;
+    for (std::uint32_t left = above | group; left != 0; left &= left - 1) {
+      const std::uint32_t item = __ffs(static_cast<int>(left)) - 1;
+      if ((group >> item & 1) != 0) {
+        if (group_left == 0) continue;
+        --group_left;
       }
-      emit(place, key, position);
-    });
+      emit(place++, first_position_ + item);
+    }
   }
 
  private:
   static_assert(kVectors * kItems <= 32, "one word of valid bits");
   static_assert(Policy::kMaxSlots * kItems <= 1 << 15, "counts of half a word");
+  static constexpr std::uint32_t kAllItems =
+      kVectors * kItems == 32 ? ~0u : (1u << (kVectors * kItems % 32)) - 1;
+
+  // Gives the items outside the row the worst key.
+  __device__ __forceinline__ void drop_outside() {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        const std::uint32_t valid = valid_ >> (v * kItems + word * kItemsPerWord);
+        std::uint32_t mask = (valid & 1) != 0 ? kFirstItem : 0u;
+        if (kItemsPerWord == 2 && (valid & 2) != 0) mask |= ~kFirstItem;
+        keys_[v][word] &= mask;
+      }
+    }
+  }
+
+  // Bit i: item i of this thread, in order of position, is in the row and reaches the threshold.
+  __device__ __forceinline__ std::uint32_t reaching(const KeyMap<kType>& key_map,
+                                                    const KeyThreshold<kType>& threshold) const {
+    // One bit per word, and 16 more for the upper item of a word of two: the comparison's masks
+    // have their ones there.
+    constexpr std::uint32_t kItemBits = kItemsPerWord == 2 ? 0x00010001u : 1u;
+    std::uint32_t by_word = 0;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int word = 0; word < 4; ++word) {
+        by_word |= threshold.compare(key_map.oriented_of_keys(keys_[v][word])) &
+                   (kItemBits << (4 * v + word));
+      }
+    }
+    by_word ^= threshold.inverse();
+    if constexpr (kItemsPerWord == 2) {
+      return (spread(by_word & 0xFFFF) | spread(by_word >> 16) << 1) & valid_;
+    } else {
+      return by_word & valid_;
+    }
+  }
+
+  // Bit i to bit 2 i, for 16 bits.
+  __device__ __forceinline__ static std::uint32_t spread(std::uint32_t bits) {
+    bits = (bits | bits << 8) & 0x00FF00FF;
+    bits = (bits | bits << 4) & 0x0F0F0F0F;
+    bits = (bits | bits << 2) & 0x33333333;
+    return (bits | bits << 1) & 0x55555555;
+  }
+
+  static constexpr int kItemsPerWord = KeyMap<kType>::kItemsPerWord;
+  static constexpr std::uint32_t kFirstItem = kItemsPerWord == 2 ? 0x0000FFFFu : ~0u;
 
   std::uint32_t keys_[kVectors][4];
   std::uint32_t valid_;  // bit per item
@@ -209,10 +253,14 @@ __global__ void __launch_bounds__(Policy::kThreads)
     __syncthreads();
     selection = register_row.select(num_wanted, smem);
   }
-  register_row.emit_selected(selection, smem.warp_totals,
-                             [&](std::uint32_t place, std::uint32_t key, std::uint32_t position) {
-                               winners[place] = composite_key(key, position);
-                             });
+  const bool needs_keys =
+      params.order == Order::kValue || output.wants_values() || params.nan_rule == NanRule::kPoison;
+  register_row.emit_selected(
+      key_map, selection, smem.warp_totals, [&](std::uint32_t place, std::uint32_t position) {
+        // Read again rather than looked up: registers cannot be indexed.
+        const std::uint32_t key = needs_keys ? key_map.key(slots.item(position)) : 0u;
+        winners[place] = composite_key(key, position);
+      });
   __syncthreads();
   if (params.order == Order::kValue) sort_winners<kThreads>(params.order, winners, num_wanted);
   write_winners<kThreads>(params, key_map, slots, output, winners, num_wanted);
