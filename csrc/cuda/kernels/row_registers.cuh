@@ -131,6 +131,7 @@ class RegisterRow {
       } else {
         shift = max(shift - Policy::kLog2Bins, 0);
       }
+      if constexpr (Team::kWarps == 1) Team::sync();  // find_bin() has read the bins
       clear(smem);
       Team::sync();
       count(first, shift, smem);

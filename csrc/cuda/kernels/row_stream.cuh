@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   clear_bins<kThreads>(histogram);
 
   Composite bound = kNoComposite;
-  Composite high = kBest;      // where the bins begin
+  Composite high = kBest;      // where the bins begin: in the cursor while the filter runs
   bool is_high_known = false;  // whether the k-th best is no better
   bool needs_sample = num_items > survivor_capacity && Sample::can_sample(slots);
   bool counts = false;  // whether the bins count what the filter finds
@@ -150,6 +150,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     if (num_survivors >= num_wanted && num_survivors <= survivor_capacity) break;
 
     needs_sample = num_survivors < num_wanted;
+    high = smem.cursor.high();
     if (needs_sample) {
       severity *= 4.0f;
     } else if (!counts) {

@@ -60,7 +60,7 @@ struct RowStreamPolicy {
 constexpr std::int64_t kRowStreamLongBytes = 512 << 10;
 
 using RowStreamMid = RowStreamPolicy<256, 4, 2>;
-using RowStreamLong = RowStreamPolicy<512, 2, 4>;
+using RowStreamLong = RowStreamPolicy<512, 2, 2>;
 static_assert(RowStreamMid::is_valid() && RowStreamLong::is_valid());
 
 }  // namespace deepselect::cuda
