@@ -9,7 +9,6 @@
 #include "cpu/isa.h"
 #include "cpu/topk_cpu.h"
 #include "op/entry.h"
-#include "op/schema.h"
 
 namespace deepselect {
 namespace {
@@ -61,31 +60,17 @@ struct ForcedBackend {
   }
 };
 
-template <Isa kIsa>
-void define_forced(torch::stable::detail::StableLibrary& library) {
-  const std::string name = std::string("_topk_") + level_name(kIsa);
-  library.def((name + op::kTopkSignature).c_str());
-  library.def((name + ".out" + op::kTopkOutSignature).c_str());
-}
-
-template <Isa kIsa>
-void implement_forced(torch::stable::detail::StableLibrary& library) {
-  const std::string name = std::string("_topk_") + level_name(kIsa);
-  library.impl(name.c_str(), TORCH_BOX(&op::topk<ForcedBackend<kIsa>>));
-  library.impl((name + ".out").c_str(), TORCH_BOX(&op::topk_out<ForcedBackend<kIsa>>));
-}
-
 STABLE_TORCH_LIBRARY_FRAGMENT(deepselect, m) {
-  define_forced<Isa::kPortable>(m);
-  define_forced<Isa::kAvx2>(m);
-  define_forced<Isa::kAvx512>(m);
+  op::define_variant(m, level_name(Isa::kPortable));
+  op::define_variant(m, level_name(Isa::kAvx2));
+  op::define_variant(m, level_name(Isa::kAvx512));
 }
 
 STABLE_TORCH_LIBRARY_IMPL(deepselect, CPU, m) {
   op::register_backend<CpuBackend>(m);
-  implement_forced<Isa::kPortable>(m);
-  implement_forced<Isa::kAvx2>(m);
-  implement_forced<Isa::kAvx512>(m);
+  op::register_variant<ForcedBackend<Isa::kPortable>>(m, level_name(Isa::kPortable));
+  op::register_variant<ForcedBackend<Isa::kAvx2>>(m, level_name(Isa::kAvx2));
+  op::register_variant<ForcedBackend<Isa::kAvx512>>(m, level_name(Isa::kAvx512));
 }
 
 }  // namespace

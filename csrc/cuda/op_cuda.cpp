@@ -6,13 +6,11 @@
 
 #include <iterator>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "cuda/launch/launch.h"
 #include "cuda/plan.h"
 #include "op/entry.h"
-#include "op/schema.h"
 
 namespace deepselect {
 namespace {
@@ -81,32 +79,20 @@ struct ForcedBackend {
   }
 };
 
-template <Variant kVariant>
-void define_forced(torch::stable::detail::StableLibrary& library) {
-  const std::string name = std::string("_topk_") + cuda::variant_name(kVariant);
-  library.def((name + op::kTopkSignature).c_str());
-  library.def((name + ".out" + op::kTopkOutSignature).c_str());
-}
-
-template <Variant kVariant>
-void implement_forced(torch::stable::detail::StableLibrary& library) {
-  const std::string name = std::string("_topk_") + cuda::variant_name(kVariant);
-  library.impl(name.c_str(), TORCH_BOX(&op::topk<ForcedBackend<kVariant>>));
-  library.impl((name + ".out").c_str(), TORCH_BOX(&op::topk_out<ForcedBackend<kVariant>>));
-}
-
 using AllVariants = std::make_index_sequence<std::size(cuda::kAllVariants)>;
 
 template <std::size_t... kIndices>
 void define_all_forced(torch::stable::detail::StableLibrary& library,
                        std::index_sequence<kIndices...>) {
-  (define_forced<cuda::kAllVariants[kIndices]>(library), ...);
+  (op::define_variant(library, cuda::variant_name(cuda::kAllVariants[kIndices])), ...);
 }
 
 template <std::size_t... kIndices>
 void implement_all_forced(torch::stable::detail::StableLibrary& library,
                           std::index_sequence<kIndices...>) {
-  (implement_forced<cuda::kAllVariants[kIndices]>(library), ...);
+  (op::register_variant<ForcedBackend<cuda::kAllVariants[kIndices]>>(
+       library, cuda::variant_name(cuda::kAllVariants[kIndices])),
+   ...);
 }
 
 STABLE_TORCH_LIBRARY_FRAGMENT(deepselect, m) {

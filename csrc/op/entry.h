@@ -4,14 +4,18 @@
 //   static void run(const TopkParams& params, std::int32_t device_index);
 // and registers both functions:
 //   STABLE_TORCH_LIBRARY_IMPL(deepselect, CPU, m) { op::register_backend<CpuBackend>(m); }
+// A backend with variants also defines a private op per variant V, deepselect::_topk_V, with topk's
+// schema, which forces it; deepselect.testing finds them by this name.
 #pragma once
 
 #include <torch/csrc/stable/library.h>
 
 #include <optional>
+#include <string>
 #include <tuple>
 
 #include "op/checks.h"
+#include "op/schema.h"
 
 namespace deepselect::op {
 
@@ -72,6 +76,20 @@ template <class Backend>
 void register_backend(torch::stable::detail::StableLibrary& library) {
   library.impl("topk", TORCH_BOX(&topk<Backend>));
   library.impl("topk.out", TORCH_BOX(&topk_out<Backend>));
+}
+
+inline void define_variant(torch::stable::detail::StableLibrary& library, const char* variant) {
+  const std::string name = std::string("_topk_") + variant;
+  library.def((name + kTopkSignature).c_str());
+  library.def((name + ".out" + kTopkOutSignature).c_str());
+}
+
+// `ForcedBackend` runs that variant, or says that it cannot serve the call.
+template <class ForcedBackend>
+void register_variant(torch::stable::detail::StableLibrary& library, const char* variant) {
+  const std::string name = std::string("_topk_") + variant;
+  library.impl(name.c_str(), TORCH_BOX(&topk<ForcedBackend>));
+  library.impl((name + ".out").c_str(), TORCH_BOX(&topk_out<ForcedBackend>));
 }
 
 }  // namespace deepselect::op
