@@ -63,6 +63,16 @@ __device__ __forceinline__ Prefix block_prefix(std::uint32_t value, std::uint32_
   if (lane == 0) warp_totals[warp] = in_warp.total;
   __syncthreads();
   // Every warp sums all totals: cheaper than one warp doing it between two barriers.
+  if constexpr (kWarps <= 8) {
+    Prefix prefix{in_warp.before, 0};
+#pragma unroll
+    for (std::uint32_t w = 0; w < kWarps; ++w) {
+      const std::uint32_t warp_total = warp_totals[w];
+      prefix.before += w < warp ? warp_total : 0;
+      prefix.total += warp_total;
+    }
+    return prefix;
+  }
   const Prefix warps = warp_prefix(lane < kWarps ? warp_totals[lane] : 0);
   return {__shfl_sync(kAllLanes, warps.before, warp) + in_warp.before, warps.total};
 }

@@ -81,64 +81,26 @@ __device__ __forceinline__ void count_survivors(const Composite* survivors,
   }
 }
 
+// Phase 5: hands the `num_wanted` best of the list's `count` to `emit`, places from `first_place`.
+template <int kThreads, class Emit>
+__device__ __forceinline__ void rank_list(const FinishScratch& scratch, std::uint32_t count,
+                                          std::uint32_t num_wanted, std::uint32_t first_place,
+                                          Emit&& emit) {
+  for (std::uint32_t i = threadIdx.x; i < count; i += kThreads) {
+    const Composite composite = scratch.list[i];
+    std::uint32_t rank = 0;
+    for (std::uint32_t j = 0; j < count; ++j) rank += scratch.list[j] > composite;
+    if (rank < num_wanted) emit(first_place + rank, composite);
+  }
+}
+
 }  // namespace detail
 
-// Where the winners of a round go: each to its bin's next place.
-struct PlacesByBin {
-  template <int kThreads, class IsWinner, class Emit>
-  __device__ static void emit(const Composite* survivors, std::uint32_t num_survivors,
-                              const RadixCursor& cursor, FinishScratch& scratch,
-                              IsWinner&& is_winner, Emit&& emit_one) {
-    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
-      const Composite composite = survivors[i];
-      const std::uint64_t bin = cursor.bin(composite);
-      if (!is_winner(composite, bin)) continue;
-      emit_one(cursor.num_above() + atomicAdd(&scratch.histogram.bins[bin], 1u), composite);
-    }
-  }
-};
-
-// ... or to the next place there is, so that the winners of a warp are neighbours: for emissions
-// that go to global memory. `num_emitted` is zero before the first round.
-struct PlacesInTurn {
-  template <int kThreads, class IsWinner, class Emit>
-  __device__ static void emit(const Composite* survivors, std::uint32_t num_survivors,
-                              const RadixCursor& cursor, FinishScratch& scratch,
-                              IsWinner&& is_winner, Emit&& emit_one) {
-    constexpr int kBatch = 4;  // survivors per thread and atomic: its latency is what this costs
-    const std::uint32_t lane = threadIdx.x % kWarpThreads;
-    const std::uint32_t below = ptx::lanes_below();
-    for (std::uint32_t base = threadIdx.x - lane; base < num_survivors; base += kThreads * kBatch) {
-      Composite composites[kBatch];
-      std::uint32_t winners[kBatch];
-      std::uint32_t total = 0;
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
-        const std::uint32_t i = base + j * kThreads + lane;
-        composites[j] = i < num_survivors ? survivors[i] : kNoComposite;
-        const bool wins = i < num_survivors && is_winner(composites[j], cursor.bin(composites[j]));
-        winners[j] = __ballot_sync(kAllLanes, wins);
-        total += __popc(winners[j]);
-      }
-      if (total == 0) continue;
-      std::uint32_t place = lane == 0 ? atomicAdd(&scratch.num_emitted, total) : 0;
-      place = __shfl_sync(kAllLanes, place, 0);
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
-        if ((winners[j] >> lane & 1) != 0) {
-          emit_one(place + __popc(winners[j] & below), composites[j]);
-        }
-        place += __popc(winners[j]);
-      }
-    }
-  }
-};
-
 // Phases 3 to 5 once the survivors are counted in the bins of `cursor` and find_pivot_bin() has
-// found the k-th best's: hands the `k` best to `emit(place, composite)`, each with one of the
-// places [0, k). All threads of the CTA call it; `list_size` is zero; ends with a barrier. Returns
-// whether one histogram was enough.
-template <class Places, int kThreads, class Emit>
+// found the k-th best's and left the starts: hands the `k` best to `emit(place, composite)`, each
+// with one of the places [0, k), by bin. All threads of the CTA call it; `list_size` is zero; ends
+// with a barrier. Returns whether one histogram was enough.
+template <int kThreads, class Emit>
 __device__ __forceinline__ bool finish_counted(const Composite* survivors,
                                                std::uint32_t num_survivors, std::uint32_t k,
                                                RadixCursor& cursor, FinishScratch& scratch,
@@ -152,23 +114,19 @@ __device__ __forceinline__ bool finish_counted(const Composite* survivors,
     const bool take_all = num_wanted == pivot_count;
     const bool use_list = !take_all && pivot_count <= FinishScratch::kListCapacity;
 
-    Places::template emit<kThreads>(
-        survivors, num_survivors, cursor, scratch,
-        [&](Composite composite, std::uint64_t bin) {
-          if (bin != pivot_bin) return bin < pivot_bin;
-          if (use_list) scratch.list[atomicAdd(&scratch.list_size, 1u)] = composite;
-          return take_all;
-        },
-        emit);
+    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+      const Composite composite = survivors[i];
+      const std::uint64_t bin = cursor.bin(composite);
+      if (bin < pivot_bin || (take_all && bin == pivot_bin)) {
+        emit(cursor.num_above() + atomicAdd(&histogram.bins[bin], 1u), composite);
+      } else if (use_list && bin == pivot_bin) {
+        scratch.list[atomicAdd(&scratch.list_size, 1u)] = composite;
+      }
+    }
     __syncthreads();
     if (take_all) return is_first;
     if (use_list) {
-      for (std::uint32_t i = threadIdx.x; i < pivot_count; i += kThreads) {
-        const Composite composite = scratch.list[i];
-        std::uint32_t rank = 0;
-        for (std::uint32_t j = 0; j < pivot_count; ++j) rank += scratch.list[j] > composite;
-        if (rank < num_wanted) emit(pivot_start + rank, composite);
-      }
+      detail::rank_list<kThreads>(scratch, pivot_count, num_wanted, pivot_start, emit);
       __syncthreads();
       return is_first;
     }
@@ -177,6 +135,71 @@ __device__ __forceinline__ bool finish_counted(const Composite* survivors,
     __syncthreads();
     detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
     find_pivot_bin<kThreads>(histogram, k - 1 - cursor.num_above());
+  }
+}
+
+// As finish_counted(), where the order does not matter: the winners of a warp get neighbouring
+// places, so `emit` may well write to global memory. The bins need not hold the starts;
+// `num_emitted` is zero. Ends without a barrier.
+template <int kThreads, class Emit>
+__device__ __forceinline__ void finish_unordered(const Composite* survivors,
+                                                 std::uint32_t num_survivors, std::uint32_t k,
+                                                 RadixCursor cursor, FinishScratch& scratch,
+                                                 Emit&& emit) {
+  constexpr int kBatch = 4;  // survivors per thread and atomic: its latency is what this costs
+  Histogram& histogram = scratch.histogram;
+  const std::uint32_t lane = threadIdx.x % kWarpThreads;
+  Composite best_left = ~Composite{0};
+  for (;;) {
+    const std::uint32_t pivot_count = histogram.pivot_count;
+    cursor.descend(histogram.pivot_bin, histogram.pivot_above);
+    const std::uint32_t num_wanted = k - cursor.num_above();
+    const bool take_all = num_wanted == pivot_count;
+    const bool use_list = !take_all && pivot_count <= FinishScratch::kListCapacity;
+    // What is better than `loser` wins. No composite is zero, so none of the bin is kNoComposite.
+    const Composite bin_low = max(cursor.low(), Composite{1});
+    const Composite loser = take_all ? bin_low - 1 : cursor.high();
+
+#pragma unroll 1
+    for (std::uint32_t base = threadIdx.x - lane; base < num_survivors; base += kThreads * kBatch) {
+      Composite composites[kBatch];
+      std::uint32_t winners[kBatch];
+      std::uint32_t total = 0;
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const std::uint32_t i = base + j * kThreads + lane;
+        composites[j] = i < num_survivors ? survivors[i] : kNoComposite;
+      }
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        winners[j] = __ballot_sync(kAllLanes, composites[j] > loser && composites[j] <= best_left);
+        total += __popc(winners[j]);
+        if (use_list && composites[j] <= loser && composites[j] >= bin_low) {
+          scratch.list[atomicAdd(&scratch.list_size, 1u)] = composites[j];
+        }
+      }
+      if (total == 0) continue;
+      std::uint32_t place = lane == 0 ? atomicAdd(&scratch.num_emitted, total) : 0;
+      place = __shfl_sync(kAllLanes, place, 0);
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        if ((winners[j] >> lane & 1) != 0) {
+          emit(place + __popc(winners[j] & ptx::lanes_below()), composites[j]);
+        }
+        place += __popc(winners[j]);
+      }
+    }
+    if (take_all) return;
+    __syncthreads();
+    if (use_list) {
+      detail::rank_list<kThreads>(scratch, pivot_count, num_wanted, cursor.num_above(), emit);
+      return;
+    }
+    best_left = cursor.high();
+    clear_bins<kThreads>(histogram);
+    __syncthreads();
+    detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
+    find_pivot_bin<kThreads>(histogram, k - 1 - cursor.num_above(), BinsAfter::kCleared);
   }
 }
 
@@ -194,7 +217,7 @@ __device__ void finish_select(const Composite* survivors, std::uint32_t num_surv
   RadixCursor cursor = detail::survivor_range<kThreads>(survivors, num_survivors, scratch);
   detail::count_survivors<kThreads>(survivors, num_survivors, cursor, scratch.histogram);
   find_pivot_bin<kThreads>(scratch.histogram, k - 1);
-  finish_counted<PlacesByBin, kThreads>(
+  finish_counted<kThreads>(
       survivors, num_survivors, k, cursor, scratch,
       [&](std::uint32_t place, Composite composite) { winners[place] = composite; });
 }

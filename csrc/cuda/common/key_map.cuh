@@ -72,6 +72,19 @@ class KeyMap {
     }
   }
 
+  // The y of a word of keys: the inverse of what word_keys() does to it.
+  __device__ __forceinline__ std::uint32_t oriented_of_keys(std::uint32_t keys) const {
+    const std::uint32_t raised = keys ^ flip_;
+    if constexpr (kType == ValueType::kInt32) {
+      return raised ^ kSignBits;
+    } else if constexpr (kType == ValueType::kFloat32) {
+      const auto positive = static_cast<std::uint32_t>(static_cast<std::int32_t>(raised) >> 31);
+      return raised ^ (~positive | kSignBits);
+    } else {
+      return raised ^ (~ptx::replicate_signs_16x2(raised) | kSignBits);
+    }
+  }
+
   // The key of one value, in the low bits.
   __device__ __forceinline__ std::uint32_t key(Bits bits) const {
     return word_keys(bits) & kMaxKey;
@@ -111,6 +124,26 @@ __device__ __forceinline__ std::uint32_t item_key(const std::uint32_t (&keys)[4]
     return i % 2 == 0 ? word & 0xFFFFu : word >> 16;
   } else {
     return keys[i];
+  }
+}
+
+// The greater of each pair of keys in two words of them.
+template <ValueType kType>
+__device__ __forceinline__ std::uint32_t max_of_words(std::uint32_t a, std::uint32_t b) {
+  if constexpr (KeyMap<kType>::kIsPacked) {
+    return __vmaxu2(a, b);
+  } else {
+    return max(a, b);
+  }
+}
+
+// The greatest of the keys of a word, as an ordinary integer.
+template <ValueType kType>
+__device__ __forceinline__ std::uint32_t greatest_key(std::uint32_t keys) {
+  if constexpr (KeyMap<kType>::kIsPacked) {
+    return max(keys & 0xFFFFu, keys >> 16);
+  } else {
+    return keys;
   }
 }
 

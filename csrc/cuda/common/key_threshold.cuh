@@ -38,14 +38,23 @@ class KeyThreshold {
         // Between the keys of infinity and of NaN there are none.
         constexpr std::uint32_t kRaisedInfinity = ValueTraits<kType>::kInfinity | kSign;
         if (raised > kRaisedInfinity && raised < kMaxKey) raised = kRaisedInfinity;
-        // Nor has any value -0.0's place, just below +0.0: as a limit it would equal +0.0.
-        if (!is_reversed && raised == kSign - 1) raised = kSign - 2;
+        // No oriented value is -0.0, which would compare equal to +0.0.
+        if (raised == kSign - 1) raised = kSign - 2;
         limit_ = (raised & kSign) ? raised ^ kSign : ~raised & kMaxKey;
       } else {
         limit_ = raised ^ kSign;
       }
     }
     if constexpr (KeyMap<kType>::kIsPacked) limit_ |= limit_ << 16;
+  }
+
+  // `a` or `b`, without a branch: a reference to one of them would put both in local memory.
+  __device__ __forceinline__ static KeyThreshold choose(bool choose_a, const KeyThreshold& a,
+                                                        const KeyThreshold& b) {
+    KeyThreshold chosen(a);
+    chosen.limit_ = choose_a ? a.limit_ : b.limit_;
+    chosen.inverse_ = choose_a ? a.inverse_ : b.inverse_;
+    return chosen;
   }
 
   // For each item of an oriented word all ones or zero; where inverse() is all ones, of those that

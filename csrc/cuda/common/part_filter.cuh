@@ -74,25 +74,6 @@ struct SurvivorSink {
   }
 };
 
-// The greatest of the keys in `keys`, as an ordinary integer.
-template <ValueType kType>
-__device__ __forceinline__ std::uint32_t greatest_key(std::uint32_t max_word) {
-  if constexpr (KeyMap<kType>::kIsPacked) {
-    return max(max_word & 0xFFFFu, max_word >> 16);
-  } else {
-    return max_word;
-  }
-}
-
-template <ValueType kType>
-__device__ __forceinline__ std::uint32_t max_of_words(std::uint32_t a, std::uint32_t b) {
-  if constexpr (KeyMap<kType>::kIsPacked) {
-    return __vmaxu2(a, b);
-  } else {
-    return max(a, b);
-  }
-}
-
 // One tile of the row's whole slots: kThreads * kInFlight of them, strided by the CTA's threads.
 template <int kThreads, int kInFlight, ValueType kType>
 class FilterTile {

@@ -42,23 +42,30 @@ class RadixCursor {
     return cursor;
   }
 
-  // Over all composites from `low` up, in bins that suit those of keys up to `high_key`: bin 0 also
-  // takes what is better. Bins are of whole keys, unless `low` has the key `high_key`.
-  DEEPSELECT_HOST_DEVICE static RadixCursor above(std::uint64_t low, std::uint32_t high_key,
-                                                  int key_bits, std::uint32_t num_items) {
-    RadixCursor cursor(key_bits, num_items);
-    cursor.open_high_ = cursor.high_;
-    cursor.high_ = (std::uint64_t{high_key} << kPositionBits) | ~std::uint32_t{0};
+  // Over all composites from `low` up, in bins that suit those up to `high`: bin 0 also takes what
+  // is better, up to the key `max_key`. Bins are of whole keys unless both ends have one key.
+  DEEPSELECT_HOST_DEVICE static RadixCursor above(std::uint64_t low, std::uint64_t high,
+                                                  std::uint32_t max_key, std::uint32_t num_items) {
+    RadixCursor cursor;
+    cursor.high_ = high;
     cursor.low_ = low;
-    if ((low >> kPositionBits) == high_key) {
-      // The row's last position, rather than any.
-      const std::uint64_t last = cursor.high_ - (num_items - 1);
-      cursor.shift_ = excess_bits(cursor.high_ - (low > last ? low : last));
+    cursor.open_high_ = best_of_key(max_key);
+    cursor.num_above_ = 0;
+    cursor.first_position_shift_ = excess_bits(num_items - 1);
+    if ((low >> kPositionBits) == (high >> kPositionBits)) {
+      // Not below the row's last position.
+      const std::uint64_t last = (high | ~std::uint32_t{0}) - (num_items - 1);
+      cursor.shift_ = excess_bits(high - (low > last ? low : last));
     } else {
-      cursor.shift_ = excess_bits(cursor.high_ - low);
+      cursor.shift_ = excess_bits(high - low);
       if (cursor.shift_ < kPositionBits) cursor.shift_ = kPositionBits;
     }
     return cursor;
+  }
+
+  // The best composite with a key.
+  DEEPSELECT_HOST_DEVICE static std::uint64_t best_of_key(std::uint32_t key) {
+    return (std::uint64_t{key} << kPositionBits) | ~std::uint32_t{0};
   }
 
   // The bin of a composite; kNumBins or more where it lies outside.

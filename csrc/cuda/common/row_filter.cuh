@@ -64,60 +64,90 @@ class HitMask {
   std::uint32_t bits_ = 0;
 };
 
+// One thread's part of a tile of a row's whole slots.
+template <int kThreads, int kInFlight, ValueType kType>
+class RowTile {
+ public:
+  static_assert(kInFlight <= HitMask<kType>::kMaxVectors, "a mask is one word");
+  static constexpr std::uint32_t kSlots = kThreads * kInFlight;
+
+  // The slots [first, first + kSlots) that lie before `end`.
+  __device__ __forceinline__ void load(const RowSlots<kType>& slots, std::uint32_t first,
+                                       std::uint32_t end) {
+    const uint4* source = slots.whole_slots() + first + threadIdx.x;
+    if (end - first >= kSlots) {
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) bits_[i] = source[i * kThreads];
+    } else {
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        if (first + i * kThreads + threadIdx.x < end) bits_[i] = source[i * kThreads];
+      }
+    }
+  }
+
+  __device__ __forceinline__ HitMask<kType> hits(const KeyMap<kType>& key_map,
+                                                 const KeyThreshold<kType>& threshold,
+                                                 std::uint32_t first, std::uint32_t end) const {
+    HitMask<kType> hits;
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) hits.add(key_map, threshold, bits_[i], i);
+    hits.finish(threshold);
+    if (end - first < kSlots) {
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        if (first + i * kThreads + threadIdx.x >= end) hits.drop(i);
+      }
+    }
+    return hits;
+  }
+
+ private:
+  uint4 bits_[kInFlight];
+};
+
 // Calls `hit(position)` for every element that reaches `bound`, and for some that do not. The calls
 // of a warp diverge. No barrier; all threads of the CTA call it.
 template <int kThreads, int kInFlight, ValueType kType, class Hit>
 __device__ __forceinline__ void for_each_reaching(const RowSlots<kType>& slots,
                                                   const KeyMap<kType>& key_map, Composite bound,
                                                   Hit&& hit) {
-  static_assert(kInFlight <= HitMask<kType>::kMaxVectors, "a mask is one word");
-  constexpr std::uint32_t kTile = kThreads * kInFlight;
+  using Tile = RowTile<kThreads, kInFlight, kType>;
+  constexpr std::uint32_t kItems = RowSlots<kType>::kItemsPerSlot;
   const KeyThreshold<kType> before(key_map, key_of(bound));
   const KeyThreshold<kType> behind(key_map, std::uint64_t{key_of(bound)} + 1);
-  const std::uint32_t first = slots.first_whole();
   const std::uint32_t end = slots.end_whole();
+  std::uint32_t first = slots.first_whole();
 
-  // The slots that are not whole, at most one at either end.
-  if (threadIdx.x < 2) {
-    const std::uint32_t slot = threadIdx.x == 0 ? 0 : end;
-    const bool exists = threadIdx.x == 0 ? first == 1 : end >= first && end < slots.num_slots();
-    const std::uint32_t valid = exists ? slots.valid_items(slot) : 0u;
-    for (std::uint32_t i = 0; i < RowSlots<kType>::kItemsPerSlot; ++i) {
-      if ((valid >> i & 1) != 0) hit(slots.first_position(slot) + i);
+  // The slots that are not whole, at most one at either end: an item per lane.
+  if (slots.has_edges() && threadIdx.x < 2 * kItems) {
+    const std::uint32_t item = threadIdx.x % kItems;
+    const bool is_first = threadIdx.x < kItems;
+    const std::uint32_t slot = is_first ? 0 : end;
+    const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
+    if (exists && (slots.valid_items(slot) >> item & 1) != 0) {
+      hit(slots.first_position(slot) + item);
     }
   }
+  if (first >= end) return;
 
-  for (std::uint32_t tile = first; tile < end; tile += kTile) {
-    const uint4* source = slots.whole_slots() + tile + threadIdx.x;
-    const bool is_full = end - tile >= kTile;
-    uint4 bits[kInFlight];
-    if (is_full) {
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) bits[i] = source[i * kThreads];
-    } else {
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        const bool inside = tile + i * kThreads + threadIdx.x < end;
-        bits[i] = inside ? source[i * kThreads] : uint4{0, 0, 0, 0};
-      }
-    }
-    const KeyThreshold<kType>& threshold =
-        slots.first_position(tile) <= position_of(bound) ? before : behind;
-    HitMask<kType> hits;
-#pragma unroll
-    for (int i = 0; i < kInFlight; ++i) hits.add(key_map, threshold, bits[i], i);
-    hits.finish(threshold);
-    if (!is_full) {
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        if (tile + i * kThreads + threadIdx.x >= end) hits.drop(i);
-      }
-    }
+  Tile tile;
+  tile.load(slots, first, end);
+  for (;;) {
+    const std::uint32_t first_position = slots.first_position(first);
+    const KeyThreshold<kType> threshold =
+        KeyThreshold<kType>::choose(first_position <= position_of(bound), before, behind);
+    HitMask<kType> hits = tile.hits(key_map, threshold, first, end);
+    // The next loads are on their way while the hits are dealt with: those need the mask alone.
+    first += Tile::kSlots;
+    const bool is_last = first >= end;
+    if (!is_last) tile.load(slots, first, end);
     while (hits.any()) {
       std::uint32_t vector, item;
       hits.pop(&vector, &item);
-      hit(slots.first_position(tile + vector * kThreads + threadIdx.x) + item);
+      hit(first_position + (vector * kThreads + threadIdx.x) * kItems + item);
     }
+    if (is_last) return;
   }
 }
 

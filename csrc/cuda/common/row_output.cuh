@@ -29,6 +29,7 @@ class RowOutput {
     raw_indices_ = params.raw_indices == nullptr
                        ? nullptr
                        : params.raw_indices + row * params.raw_indices_row_stride_items;
+    is_plain_ = view.table == nullptr && !is_int64 && values_ == nullptr && raw_indices_ == nullptr;
   }
 
   __device__ bool wants_values() const { return values_ != nullptr; }
@@ -41,16 +42,57 @@ class RowOutput {
     if (values_ != nullptr) values_[place] = bits;
   }
 
+  // A winner into place `place`.
+  __device__ __forceinline__ void write(std::int64_t place, Composite winner,
+                                        const KeyMap<kType>& key_map,
+                                        const RowSlots<kType>& slots) const {
+    const std::uint32_t position = position_of(winner);
+    if (is_plain_) {
+      reinterpret_cast<std::uint32_t*>(indices_)[place] =
+          position + static_cast<std::uint32_t>(view_.offset);
+      return;
+    }
+    Bits bits = 0;
+    if (wants_values() && !key_map.value_of(key_of(winner), &bits)) bits = slots.item(position);
+    write(place, position, bits);
+  }
+
   // Places [first, k) become pads. All threads of the CTA call it.
   template <int kThreads>
-  __device__ void write_pads(std::int64_t first) const {
-    write_fill<kThreads>(first, static_cast<Bits>(params_.pad_value_bits));
+  __device__ void write_pads(std::int64_t first, std::uint32_t thread = threadIdx.x) const {
+    write_fill<kThreads>(first, static_cast<Bits>(params_.pad_value_bits), thread);
   }
 
   // The whole row under the poison rule. All threads of the CTA call it.
   template <int kThreads>
-  __device__ void write_poison() const {
-    if constexpr (is_floating(kType)) write_fill<kThreads>(0, ValueTraits<kType>::kQuietNan);
+  __device__ void write_poison(std::uint32_t thread = threadIdx.x) const {
+    if constexpr (is_floating(kType)) {
+      write_fill<kThreads>(0, ValueTraits<kType>::kQuietNan, thread);
+    }
+  }
+
+  // The selected elements at `positions[0, count)`, in their order. `positions` is in shared
+  // memory, aligned to 8 bytes; kThreads threads call it, each with its own `thread`.
+  template <int kThreads>
+  __device__ __forceinline__ void write_positions(const std::uint16_t* positions,
+                                                  std::uint32_t count, const RowSlots<kType>& slots,
+                                                  std::uint32_t thread) const {
+    std::uint32_t first = 0;
+    if (is_plain_ && reinterpret_cast<std::uintptr_t>(indices_) % 16 == 0) {
+      const auto offset = static_cast<std::uint32_t>(view_.offset);
+      first = count & ~3u;
+      for (std::uint32_t i = 4 * thread; i < first; i += 4 * kThreads) {
+        const uint2 packed = *reinterpret_cast<const uint2*>(positions + i);
+        *reinterpret_cast<uint4*>(indices_ + 4 * i) = {
+            (packed.x & 0xFFFFu) + offset, (packed.x >> 16) + offset, (packed.y & 0xFFFFu) + offset,
+            (packed.y >> 16) + offset};
+      }
+    }
+#pragma unroll 1
+    for (std::uint32_t i = first + thread; i < count; i += kThreads) {
+      const std::uint32_t position = positions[i];
+      write(i, position, wants_values() ? slots.item(position) : Bits{0});
+    }
   }
 
  private:
@@ -63,8 +105,9 @@ class RowOutput {
   }
 
   template <int kThreads>
-  __device__ void write_fill(std::int64_t first, Bits bits) const {
-    for (std::int64_t place = first + threadIdx.x; place < params_.k; place += kThreads) {
+  __device__ void write_fill(std::int64_t first, Bits bits, std::uint32_t thread) const {
+#pragma unroll 1
+    for (std::int64_t place = first + thread; place < params_.k; place += kThreads) {
       write_index(place, params_.pad_index);
       if (raw_indices_ != nullptr) {
         raw_indices_[place] = static_cast<std::int32_t>(params_.pad_index);
@@ -78,6 +121,7 @@ class RowOutput {
   char* indices_;
   Bits* values_;
   std::int32_t* raw_indices_;
+  bool is_plain_;  // int32 indices and nothing else
 };
 
 // Whether a selected key poisons its row.
@@ -103,13 +147,7 @@ __device__ void write_winners(const TopkParams& params, const KeyMap<kType>& key
     }
   }
   for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
-    const Composite winner = winners[i];
-    const std::uint32_t position = position_of(winner);
-    BitsOf<kType> bits = 0;
-    if (output.wants_values() && !key_map.value_of(key_of(winner), &bits)) {
-      bits = slots.item(position);
-    }
-    output.write(i, position, bits);
+    output.write(i, winners[i], key_map, slots);
   }
   output.template write_pads<kThreads>(num_winners);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "cuda/common/key_map.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 #include "deepselect/contract.h"
 #include "deepselect/order_key.h"
 #include "deepselect/row_view.h"
@@ -20,8 +21,8 @@ class RowSlots {
   static constexpr std::uint32_t kItemsPerSlot = KeyMap<kType>::kItemsPerVector;
 
   __device__ RowSlots(const TopkParams& params, const RowView& view, std::int64_t row)
-      : items_(static_cast<const Bits*>(params.input) + row * params.input_row_stride_items +
-               view.begin),
+      : items_(ptx::opaque_global(static_cast<const Bits*>(params.input) +
+                                  row * params.input_row_stride_items + view.begin)),
         num_items_(static_cast<std::uint32_t>(view.size())) {
     const auto address = reinterpret_cast<std::uintptr_t>(items_);
     lead_ = static_cast<std::uint32_t>(address % 16) / sizeof(Bits);
@@ -37,6 +38,8 @@ class RowSlots {
   __device__ std::uint32_t end_whole() const {
     return static_cast<std::uint32_t>((std::uint64_t{lead_} + num_items_) / kItemsPerSlot);
   }
+
+  __device__ bool has_edges() const { return first_whole() != 0 || end_whole() != num_slots_; }
 
   // The first whole slot whose address is a multiple of `segment_slots` slots, a power of two.
   __device__ __forceinline__ std::uint32_t first_segment(std::uint32_t segment_slots) const {

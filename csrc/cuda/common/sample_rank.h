@@ -13,17 +13,38 @@
 
 namespace deepselect::cuda {
 
-// From 1; `num_wanted` itself where all of the row is sampled. A `severity` above 1 asks for a
-// lower bound, after one that failed; it is a power of four and the product stays below 2^32.
+namespace detail {
+
+// To a few ulp: a rank needs no more, and the exact ones are subroutines on the device.
+DEEPSELECT_HOST_DEVICE inline float quick_sqrt(float x) {
+#if defined(__CUDA_ARCH__)
+  return x * rsqrtf(x);
+#else
+  return std::sqrt(x);
+#endif
+}
+DEEPSELECT_HOST_DEVICE inline float quick_ratio(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fdividef(a, b);
+#else
+  return a / b;
+#endif
+}
+
+}  // namespace detail
+
+// From 1; about `num_wanted` where all of the row is sampled. A `severity` above 1 asks for a lower
+// bound, after one that failed.
 DEEPSELECT_HOST_DEVICE inline std::uint32_t sample_rank(std::uint32_t num_wanted,
                                                         std::uint32_t num_sampled,
                                                         std::uint32_t num_items, float sigmas,
-                                                        std::uint32_t severity) {
-  if (num_sampled >= num_items) return num_wanted * severity;
-  const float fraction = static_cast<float>(num_sampled) / static_cast<float>(num_items);
+                                                        float severity) {
+  const float fraction =
+      detail::quick_ratio(static_cast<float>(num_sampled), static_cast<float>(num_items));
   const float mean = static_cast<float>(num_wanted) * fraction;
-  const float spread = sigmas * (sqrtf(mean * (1.0f - fraction)) + 1.0f);
-  return static_cast<std::uint32_t>((mean + spread) * static_cast<float>(severity)) + 1;
+  const float variance = mean * (1.0f - fraction);
+  const float deviation = variance > 0.0f ? detail::quick_sqrt(variance) : 0.0f;
+  return static_cast<std::uint32_t>((mean + sigmas * (deviation + 1.0f)) * severity) + 1;
 }
 
 }  // namespace deepselect::cuda

@@ -2,16 +2,17 @@
 //
 //   1. sample    a few thousand elements in registers; the one of a rank that makes fewer than k
 //                survivors very unlikely is the bound (RowSample)
-//   2. filter    the row against the bound. A survivor goes to shared memory and is counted in the
-//                histogram that the finish needs, so the finish starts with its answer
+//   2. filter    the row against the bound; survivors go to shared memory
 //   3. finish    the k best of the survivors, in the order asked for, straight to the outputs
 //
 // The bound is a composite (value, position), so groups of equal values survive no more often than
 // others. It only decides the speed. Where it was wrong the row is filtered again:
 //   too few survivors    by the bound of a much larger rank, at last by none
-//   too many             all of them are counted, so the histogram tells a bound within one bin of
-//                        the k-th best. As bins shrink to single composites, this ends
-// A row costs one reading more for that, and no other row waits.
+//   too many             once more with the same bound, but counting: the histogram of all that
+//                        reach it tells a bound within one bin of the k-th best, and a third pass
+//                        collects. A bin too full by itself is divided by another counting pass;
+//                        as bins shrink to single composites, this ends
+// Such a row costs one or two readings more, and no other row waits.
 //
 // While a row's bound is searched and while its survivors are finished, memory would idle: the
 // row's own beginning, and that of the row which will take its place, are on their way to L2 then.
@@ -54,29 +55,29 @@ __device__ __forceinline__ void finish_row(const TopkParams& params, const KeyMa
                                            std::uint32_t num_wanted, RadixCursor& cursor,
                                            Composite* winners, FinishScratch& scratch) {
   constexpr int kThreads = Policy::kThreads;
+  const bool poisons = is_floating(kType) && params.nan_rule == NanRule::kPoison;
+  bool is_poisoned = false;
   const auto emit = [&](std::uint32_t place, Composite winner) {
-    const std::uint32_t position = position_of(winner);
-    BitsOf<kType> bits = 0;
-    if (output.wants_values() && !key_map.value_of(key_of(winner), &bits)) {
-      bits = slots.item(position);
-    }
-    output.write(place, position, bits);
+    if (poisons) is_poisoned |= key_of(winner) == KeyMap<kType>::kMaxKey;
+    output.write(place, winner, key_map, slots);
   };
   if (params.order == Order::kAny) {
-    finish_counted<PlacesInTurn, kThreads>(survivors, num_survivors, num_wanted, cursor, scratch,
-                                           emit);
-    return;
+    finish_unordered<kThreads>(survivors, num_survivors, num_wanted, cursor, scratch, emit);
+  } else {
+    const bool is_crowded = scratch.histogram.is_crowded != 0;
+    const bool in_one_round = finish_counted<kThreads>(
+        survivors, num_survivors, num_wanted, cursor, scratch,
+        [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
+    if (params.order == Order::kValue && in_one_round && !is_crowded) {
+      emit_by_value<kThreads>(winners, num_wanted, cursor, scratch.histogram, emit);
+    } else {
+      sort_winners<kThreads>(params.order, winners, num_wanted);
+#pragma unroll 1
+      for (std::uint32_t i = threadIdx.x; i < num_wanted; i += kThreads) emit(i, winners[i]);
+    }
   }
-  const bool is_crowded = scratch.histogram.is_crowded != 0;
-  const bool in_one_round = finish_counted<PlacesByBin, kThreads>(
-      survivors, num_survivors, num_wanted, cursor, scratch,
-      [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
-  if (params.order == Order::kValue && in_one_round && !is_crowded) {
-    emit_by_value<kThreads>(winners, num_wanted, cursor, scratch.histogram, emit);
-    return;
-  }
-  sort_winners<kThreads>(params.order, winners, num_wanted);
-  for (std::uint32_t i = threadIdx.x; i < num_wanted; i += kThreads) emit(i, winners[i]);
+  output.template write_pads<kThreads>(num_wanted);
+  if (poisons && __syncthreads_or(is_poisoned)) output.template write_poison<kThreads>();
 }
 
 }  // namespace detail
@@ -87,57 +88,54 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
                       std::uint32_t resident_ctas) {
   constexpr int kThreads = Policy::kThreads;
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
+  constexpr Composite kBest = (Composite{kMaxKey} << 32) | ~std::uint32_t{0};
+  using Sample = RowSample<Policy, kType>;
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<RowStreamSmem*>(dynamic_smem);
   auto* survivors = reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem));
-  Composite* winners = survivors + survivor_capacity;
   Histogram& histogram = smem.finish.histogram;
 
   const std::int64_t row = blockIdx.x;
-  const RowView view = row_view(params, row);
   const KeyMap<kType> key_map(params);
-  const RowSlots<kType> slots(params, view, row);
-  const RowOutput<kType> output(params, view, row);
+  const RowSlots<kType> slots(params, row_view(params, row), row);
   const std::uint32_t num_items = slots.num_items();
   const auto num_wanted =
       static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
-  if (num_wanted == 0) {
-    output.template write_pads<kThreads>(0);
-    return;
-  }
   if (threadIdx.x == 0) {
     detail::prefetch_row(slots, Policy::kOwnPrefetchBytes);
-    smem.is_poisoned = 0;
     smem.finish.list_size = 0;
     smem.finish.num_emitted = 0;
   }
   clear_bins<kThreads>(histogram);
 
-  const bool poisons = is_floating(kType) && params.nan_rule == NanRule::kPoison;
   Composite bound = kNoComposite;
-  std::uint32_t high_key = kMaxKey;
-  bool is_high_known = false;  // whether the k-th best has no better key than high_key
-  std::uint32_t severity = 1;
-  bool is_bound_known = num_wanted == num_items;
-  RadixCursor cursor;
+  Composite high = kBest;      // where the bins begin: in the cursor while the filter runs
+  bool is_high_known = false;  // whether the k-th best is no better
+  bool needs_sample = num_items > survivor_capacity && Sample::can_sample(slots);
+  bool counts = false;  // whether the bins count what the filter finds
+  float severity = 1.0f;
+  std::uint32_t num_survivors;
   for (;;) {
-    if (!is_bound_known) {
-      const RowSample<Policy, kType> sample(slots, key_map);
+    if (needs_sample) {
+      const Sample sample(slots);
       const std::uint32_t rank =
           sample_rank(num_wanted, sample.num_items(), num_items, Policy::kRankSigmas, severity);
-      bound = kNoComposite;
-      high_key = kMaxKey;
-      is_high_known = false;
       if (rank <= sample.num_items()) {
-        const RowBound found = sample.bound(rank, num_items, smem);
+        const RowBound found = sample.bound(rank, slots, key_map, smem);
         bound = found.low;
-        // Twice the sample's range: next to nothing of the row is beyond it.
-        const std::uint32_t range = found.best_key - key_of(bound);
-        high_key = kMaxKey - found.best_key < range ? kMaxKey : found.best_key + range;
+        // Somewhat above the sample's best: what is better still shares a bin.
+        const std::uint32_t spare = (found.best_key - key_of(bound)) / Policy::kSpareRangeDivisor;
+        high = RadixCursor::best_of_key(kMaxKey - found.best_key < spare ? kMaxKey
+                                                                         : found.best_key + spare);
+      } else {
+        bound = kNoComposite;
+        high = kBest;
       }
     }
-    cursor = RadixCursor::above(bound, high_key, KeyMap<kType>::kKeyBits, num_items);
-    if (threadIdx.x == 0) smem.num_survivors = 0;
+    if (threadIdx.x == 0) {
+      smem.cursor = RadixCursor::above(bound, high, kMaxKey, num_items);
+      smem.num_survivors = 0;
+    }
     __syncthreads();
     for_each_reaching<kThreads, Policy::kVectorsInFlight>(
         slots, key_map, bound, [&](std::uint32_t position) {
@@ -145,49 +143,57 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
           if (composite < bound) return;
           const std::uint32_t place = atomicAdd(&smem.num_survivors, 1u);
           if (place < survivor_capacity) survivors[place] = composite;
-          count_shared(&histogram.bins[cursor.bin(composite)]);
-          if (poisons && key_of(composite) == kMaxKey) smem.is_poisoned = 1;
+          if (counts) count_shared(&histogram.bins[smem.cursor.bin(composite)]);
         });
-    find_pivot_bin<kThreads>(histogram, num_wanted - 1);
-    const std::uint32_t num_survivors = smem.num_survivors;
-    if (smem.is_poisoned != 0) {
-      output.template write_poison<kThreads>();
-      return;
-    }
+    __syncthreads();
+    num_survivors = smem.num_survivors;
     if (num_survivors >= num_wanted && num_survivors <= survivor_capacity) break;
 
-    is_bound_known = num_survivors > survivor_capacity;
-    if (is_bound_known) {
+    needs_sample = num_survivors < num_wanted;
+    high = smem.cursor.high();
+    if (needs_sample) {
+      severity *= 4.0f;
+    } else if (!counts) {
+      counts = true;
+    } else {
+      find_pivot_bin<kThreads>(histogram, num_wanted - 1, BinsAfter::kCleared);
       const std::uint32_t num_reaching = histogram.pivot_above + histogram.pivot_count;
       const bool keeps_high = is_high_known && histogram.pivot_bin == 0;
+      RadixCursor cursor = smem.cursor;
       cursor.descend(histogram.pivot_bin, histogram.pivot_above);
       bound = max(bound, cursor.low());  // the last bin may reach below the bound
       // A bin too full by itself: its elements must spread over the bins. What is better goes to
       // bin 0 with its best, so bin 0 has an end only where the range was a bin before: then the
       // k-th best is known to be no better than the range.
-      if (num_reaching > survivor_capacity) {
-        if (!keeps_high) high_key = key_of(cursor.high());
+      counts = num_reaching > survivor_capacity;
+      if (counts) {
+        if (!keeps_high) high = cursor.high();
         is_high_known = true;
       }
-    } else {
-      severity *= 4;
     }
     __syncthreads();
-    clear_bins<kThreads>(histogram);
   }
 
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == kThreads - 1) {
     // CTAs start in order, so the one that starts when this one ends is that far ahead.
     const std::int64_t next_row = row + resident_ctas;
     if (Policy::kNextPrefetchBytes != 0 && next_row < params.num_rows) {
-      const RowView next_view = row_view(params, next_row);
-      detail::prefetch_row(RowSlots<kType>(params, next_view, next_row),
+      detail::prefetch_row(RowSlots<kType>(params, row_view(params, next_row), next_row),
                            Policy::kNextPrefetchBytes);
     }
   }
-  detail::finish_row<Policy>(params, key_map, slots, output, survivors, smem.num_survivors,
-                             num_wanted, cursor, winners, smem.finish);
-  output.template write_pads<kThreads>(num_wanted);
+  const RowView view = row_view(params, row);
+  const RowOutput<kType> output(params, view, row);
+  if (num_wanted == 0) {
+    output.template write_pads<kThreads>(0);
+    return;
+  }
+  RadixCursor cursor = smem.cursor;
+  detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
+  find_pivot_bin<kThreads>(histogram, num_wanted - 1,
+                           params.order == Order::kAny ? BinsAfter::kCleared : BinsAfter::kStarts);
+  detail::finish_row<Policy>(params, key_map, slots, output, survivors, num_survivors, num_wanted,
+                             cursor, survivors + survivor_capacity, smem.finish);
 }
 
 }  // namespace deepselect::cuda

@@ -12,8 +12,9 @@ void launch(const LaunchContext& context) {
   static KernelSetup setup;
   const auto kernel = row_registers_kernel<kType, Policy>;
   setup.ensure(reinterpret_cast<const void*>(kernel), context);
-  kernel<<<context.plan.grid_ctas, Policy::kThreads, context.plan.smem_bytes, context.stream>>>(
-      context.params);
+  constexpr int kCtaThreads = Policy::kThreads * Policy::kTeams;
+  kernel<<<context.plan.grid_ctas, kCtaThreads, context.plan.smem_bytes, context.stream>>>(
+      context.params, static_cast<std::uint32_t>(context.plan.smem_bytes / Policy::kTeams));
   check_cuda(Variant::kRowRegisters, "launch", cudaGetLastError());
 }
 
@@ -21,7 +22,7 @@ void launch(const LaunchContext& context) {
 template <ValueType kType, class... Policies>
 bool launch_one_of(const LaunchContext& context) {
   const auto is_chosen = [&](int threads, int vectors) {
-    return context.plan.cta_threads == threads && context.plan.vectors_per_thread == vectors;
+    return context.plan.row_threads == threads && context.plan.vectors_per_thread == vectors;
   };
   return ((is_chosen(Policies::kThreads, Policies::kVectors) &&
            (launch<kType, Policies>(context), true)) ||

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdint>
 
+#include "cuda/common/composite.h"
 #include "cuda/plan/planners.h"
 #include "cuda/smem/row_registers.h"
 #include "cuda/tuning/row_registers.h"
@@ -19,14 +21,20 @@ std::int64_t max_slots(const TopkParams& params) {
   return full_slots + (is_aligned ? 0 : 1);
 }
 
-std::int64_t winner_capacity(const TopkParams& params) {
-  const std::int64_t num_winners = params.k < params.num_cols ? params.k : params.num_cols;
-  return params.order == Order::kValue ? next_power_of_two(num_winners) : num_winners;
+std::size_t winner_bytes(const TopkParams& params) {
+  const std::int64_t num_winners = std::min(params.k, params.num_cols);
+  const std::size_t bytes =
+      params.order == Order::kValue
+          ? sizeof(Composite) * static_cast<std::size_t>(next_power_of_two(num_winners))
+          : sizeof(std::uint16_t) * static_cast<std::size_t>(num_winners);
+  return (bytes + 15) / 16 * 16;
 }
 
 struct Shape {
   std::int32_t threads;
   std::int32_t vectors;
+  std::int32_t teams;
+  std::size_t smem_bytes;  // of a team, without winners
 };
 
 // The smallest policy that holds the row.
@@ -35,35 +43,45 @@ Shape smallest(std::int64_t num_slots) {
   if constexpr (sizeof...(Others) > 0) {
     if (num_slots > Policy::kMaxSlots) return smallest<Others...>(num_slots);
   }
-  return {Policy::kThreads, Policy::kVectors};
+  return {Policy::kThreads, Policy::kVectors, Policy::kTeams,
+          sizeof(RowRegistersSmem<Policy::kBins>)};
+}
+
+Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
+  const std::int64_t num_slots = max_slots(params);
+  if (params.num_rows <= kRowRegistersLatencyRowsPerSm * std::int64_t{limits.num_sms}) {
+    return smallest<RowRegisters256x1, RowRegisters512x1, RowRegisters1024x1, RowRegisters1024x2>(
+        num_slots);
+  }
+  if (params.order == Order::kValue) {  // sorted by a CTA
+    return smallest<RowRegisters64x4, RowRegisters128x4, RowRegisters256x4, RowRegisters512x4>(
+        num_slots);
+  }
+  return smallest<RowRegisters32x1, RowRegisters32x4, RowRegisters64x4, RowRegisters128x4,
+                  RowRegisters256x4, RowRegisters512x4>(num_slots);
 }
 
 }  // namespace
 
 bool row_registers_can_serve(const TopkParams& params, const DeviceLimits& limits) {
-  return max_slots(params) <= RowRegisters512x4::kMaxSlots &&
-         row_registers_smem_bytes(static_cast<std::size_t>(winner_capacity(params))) <=
-             static_cast<std::size_t>(limits.smem_bytes_per_cta);
+  if (max_slots(params) > RowRegisters512x4::kMaxSlots) return false;
+  const Shape shape = shape_of(params, limits);
+  return static_cast<std::size_t>(shape.teams) * (shape.smem_bytes + winner_bytes(params)) <=
+         static_cast<std::size_t>(limits.smem_bytes_per_cta);
 }
 
 Plan plan_row_registers(const TopkParams& params, const DeviceLimits& limits) {
-  const std::int64_t num_slots = max_slots(params);
-  const bool for_latency =
-      params.num_rows <= kRowRegistersLatencyRowsPerSm * std::int64_t{limits.num_sms};
-  const Shape shape =
-      for_latency
-          ? smallest<RowRegisters256x1, RowRegisters512x1, RowRegisters1024x1, RowRegisters1024x2>(
-                num_slots)
-          : smallest<RowRegisters32x1, RowRegisters32x4, RowRegisters64x4, RowRegisters128x4,
-                     RowRegisters256x4, RowRegisters512x4>(num_slots);
+  const Shape shape = shape_of(params, limits);
   Plan plan{};
   plan.variant = Variant::kRowRegisters;
-  plan.grid_ctas = static_cast<std::uint32_t>(params.num_rows);
-  plan.cta_threads = shape.threads;
+  plan.grid_ctas = static_cast<std::uint32_t>((params.num_rows + shape.teams - 1) / shape.teams);
+  plan.cta_threads = shape.threads * shape.teams;
+  plan.row_threads = shape.threads;
   plan.vectors_per_thread = shape.vectors;
   plan.cluster_ctas = 1;
-  plan.ctas_per_row = 1;
-  plan.smem_bytes = row_registers_smem_bytes(static_cast<std::size_t>(winner_capacity(params)));
+  plan.ctas_per_row = shape.teams == 1 ? 1 : 0;
+  plan.smem_bytes =
+      static_cast<std::size_t>(shape.teams) * (shape.smem_bytes + winner_bytes(params));
   return plan;
 }
 

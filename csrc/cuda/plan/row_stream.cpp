@@ -27,16 +27,14 @@ template <class Policy>
 std::int64_t survivor_capacity(const TopkParams& params) {
   const std::int64_t items_per_slot = 16 / value_bytes(params.value_type);
   const std::int64_t num_slots = params.num_cols / items_per_slot + 1;
-  if (num_slots <= Policy::kThreads * Policy::kMaxSampleVectors) {
-    return params.k + params.k / Policy::kRankSlackDivisor + Policy::kSpareSurvivors;
-  }
   const std::int64_t num_sampled =
       std::int64_t{Policy::kThreads} * items_per_slot
       << Policy::log2_sample_vectors(static_cast<std::uint32_t>(num_slots));
   const std::int64_t num_wanted = std::min(params.k, params.num_cols);
+  if (num_wanted == 0) return Policy::kSpareSurvivors;
   const double rank =
       sample_rank(static_cast<std::uint32_t>(num_wanted), static_cast<std::uint32_t>(num_sampled),
-                  static_cast<std::uint32_t>(params.num_cols), Policy::kRankSigmas, 1);
+                  static_cast<std::uint32_t>(params.num_cols), Policy::kRankSigmas, 1.0f);
   const double with_slack = rank + rank / Policy::kRankSlackDivisor + 1;
   const double most = with_slack + Policy::kCapacitySigmas * std::sqrt(with_slack);
   const double expected =

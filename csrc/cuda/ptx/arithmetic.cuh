@@ -1,6 +1,7 @@
 // One function per arithmetic or bit-manipulation instruction that C++ has no spelling for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace deepselect::cuda::ptx {
@@ -39,6 +40,15 @@ __device__ __forceinline__ std::uint32_t replicate_signs_16x2(std::uint32_t a) {
   std::uint32_t d;
   asm("prmt.b32 %0, %1, 0, 0xBB99;" : "=r"(d) : "r"(a));
   return d;
+}
+
+// No instruction: hides from the compiler how an address of global memory came about, so that it is
+// kept as it is instead of being put together again at every use.
+template <class T>
+__device__ __forceinline__ T* opaque_global(T* address) {
+  std::size_t global = __cvta_generic_to_global(address);
+  asm("" : "+l"(global));
+  return static_cast<T*>(__cvta_global_to_generic(global));
 }
 
 __device__ __forceinline__ std::uint32_t lanes_below() {

@@ -1,23 +1,20 @@
-// Shared memory of the row_registers kernel: this, then winners[winner_capacity].
+// Shared memory of a team of the row_registers kernel: this, then its winners: positions of 16 bits,
+// or composites for order "value".
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda/common/composite.h"
-
 namespace deepselect::cuda {
 
+template <int kBins>
 struct alignas(16) RowRegistersSmem {
-  static constexpr int kMaxRounds = 4;  // key bytes
-  static constexpr int kNumBins = 256;
-
-  std::uint32_t bins[kMaxRounds][kNumBins];  // one histogram per round: one clearing for all
+  std::uint32_t bins[kBins + 4];  // by distance from the best key; then one for all beyond
   std::uint32_t warp_totals[32];
+  std::uint32_t warp_best[32];
+  std::uint32_t pivot_bin;
+  std::uint32_t pivot_above;
+  std::uint32_t pivot_count;
 };
-
-constexpr std::size_t row_registers_smem_bytes(std::size_t winner_capacity) {
-  return sizeof(RowRegistersSmem) + sizeof(Composite) * winner_capacity;
-}
 
 }  // namespace deepselect::cuda

@@ -14,8 +14,8 @@ struct alignas(16) RowStreamSmem {
   FinishScratch finish;  // its histogram serves sample and filter as well
   std::uint32_t warp_worst[32];
   std::uint32_t warp_best[32];
+  RadixCursor cursor;           // of the filter's bound
   std::uint32_t num_survivors;  // counted, also those that the buffer had no room for
-  std::uint32_t is_poisoned;
 };
 
 constexpr std::size_t row_stream_smem_bytes(std::size_t survivor_capacity,

@@ -23,6 +23,10 @@ struct RowStreamPolicy {
   // The bound may let this part of its rank through beyond it.
   static constexpr int kRankSlackDivisor = 8;
 
+  // The finish's bins reach beyond the sample's best key by this part of the range down to the
+  // bound.
+  static constexpr int kSpareRangeDivisor = 8;
+
   // Room for survivors: kCapacitySigmas above the average, and some for groups of equal values.
   static constexpr float kCapacitySigmas = 5.0f;
   static constexpr int kSpareSurvivors = 128;
@@ -47,8 +51,8 @@ struct RowStreamPolicy {
     return kThreads % 32 == 0 && kThreads <= 1024 && kThreads * kCtasPerSm <= 2048 &&
            kMaxSampleVectors >= 1 && (kMaxSampleVectors & (kMaxSampleVectors - 1)) == 0 &&
            kMaxSampleVectors <= 4 && kVectorsInFlight == 4 && kThreads % kSlotsPerSegment == 0 &&
-           kItemsPerSample >= 1 && kRankSlackDivisor >= 1 && kOwnPrefetchBytes % 16 == 0 &&
-           kNextPrefetchBytes % 16 == 0;
+           kItemsPerSample >= 1 && kRankSlackDivisor >= 1 && kSpareRangeDivisor >= 1 &&
+           kOwnPrefetchBytes % 16 == 0 && kNextPrefetchBytes % 16 == 0;
   }
 };
 
@@ -56,7 +60,7 @@ struct RowStreamPolicy {
 constexpr std::int64_t kRowStreamLongBytes = 512 << 10;
 
 using RowStreamMid = RowStreamPolicy<256, 4, 2>;
-using RowStreamLong = RowStreamPolicy<512, 2, 4>;
+using RowStreamLong = RowStreamPolicy<512, 2, 2>;
 static_assert(RowStreamMid::is_valid() && RowStreamLong::is_valid());
 
 }  // namespace deepselect::cuda
