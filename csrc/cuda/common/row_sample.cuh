@@ -177,22 +177,21 @@ class RowSample {
   __device__ __forceinline__ void count(const RadixCursor& cursor, const RowSlots<kType>& slots,
                                         const KeyMap<kType>& key_map, Histogram& histogram) const {
     const std::uint32_t worst = key_of(cursor.low());
-    HitMask<kType> better = reaching(key_map, std::uint64_t{worst} + 1);
-    HitMask<kType> equal = reaching(key_map, worst);
-    equal.drop(better);
     const auto add = [&](Composite composite, std::uint32_t count) {
       const std::uint64_t bin = cursor.bin(composite);
-      if (bin < RadixCursor::kNumBins) atomicAdd(&histogram.bins[bin], count);
+      if (count != 0 && bin < RadixCursor::kNumBins) atomicAdd(&histogram.bins[bin], count);
     };
+    HitMask<kType> better = reaching(key_map, std::uint64_t{worst} + 1);
     if (cursor.divides_keys()) {  // and has one
-#pragma unroll
+      HitMask<kType> equal = reaching(key_map, worst);
+      equal.drop(better);
+#pragma unroll 1
       for (int v = 0; v < kMaxVectors; ++v) {
-        const std::uint32_t count = equal.count(v);
-        if (count != 0) add(composite_key(worst, stands_for(slots, v)), count);
+        add(composite_key(worst, stands_for(slots, v)), equal.count(v));
       }
       return;
     }
-    if (equal.any()) add(composite_key(worst, 0), equal.count());
+    add(composite_key(worst, 0), reaching(key_map, worst).count() - better.count());
     while (better.any()) {
       const std::uint32_t offset = better.template pop_offset<kThreads>();
       const auto bits =

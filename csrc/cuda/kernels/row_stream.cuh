@@ -110,12 +110,12 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   if (threadIdx.x == 0) {
     smem.finish.list_size = 0;
     smem.finish.num_emitted = 0;
+    smem.high = kBest;
+    smem.is_high_known = false;
   }
   clear_bins<kThreads>(histogram);
 
   Composite bound = kNoComposite;
-  Composite high = kBest;      // where the bins begin: in the cursor while the filter runs
-  bool is_high_known = false;  // whether the k-th best is no better
   bool needs_sample = num_items > survivor_capacity && Sample::can_sample(slots);
   bool counts = false;  // whether the bins count what the filter finds
   float severity = 1.0f;
@@ -133,17 +133,19 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
         bound = found.low;
         // Somewhat above the sample's best: what is better still shares a bin.
         const std::uint32_t spare = (found.best_key - key_of(bound)) / Policy::kSpareRangeDivisor;
-        high = RadixCursor::best_of_key(kMaxKey - found.best_key < spare ? kMaxKey
-                                                                         : found.best_key + spare);
+        if (threadIdx.x == 0) {
+          smem.high = RadixCursor::best_of_key(
+              kMaxKey - found.best_key < spare ? kMaxKey : found.best_key + spare);
+        }
       } else {
         bound = kNoComposite;
-        high = kBest;
+        if (threadIdx.x == 0) smem.high = kBest;
       }
     } else {
       ring.start(slots);
     }
     if (threadIdx.x == 0) {
-      smem.cursor = RadixCursor::above(bound, high, kMaxKey, num_items);
+      smem.cursor = RadixCursor::above(bound, smem.high, kMaxKey, num_items);
       smem.num_survivors = 0;
     }
     __syncthreads();
@@ -163,7 +165,6 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     if (num_survivors >= num_wanted && num_survivors <= survivor_capacity) break;
 
     needs_sample = num_survivors < num_wanted;
-    high = smem.cursor.high();
     if (needs_sample) {
       severity *= 4.0f;
       if (counts) clear_bins<kThreads>(histogram);
@@ -173,7 +174,6 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     } else {
       find_pivot_bin<kThreads>(histogram, num_wanted - 1, BinsAfter::kCleared);
       const std::uint32_t num_reaching = histogram.pivot_above + histogram.pivot_count;
-      const bool keeps_high = is_high_known && histogram.pivot_bin == 0;
       RadixCursor cursor = smem.cursor;
       cursor.descend(histogram.pivot_bin, histogram.pivot_above);
       bound = max(bound, cursor.low());  // the last bin may reach below the bound
@@ -181,9 +181,9 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
       // bin 0 with its best, so bin 0 has an end only where the range was a bin before: then the
       // k-th best is known to be no better than the range.
       counts = num_reaching > survivor_capacity;
-      if (counts) {
-        if (!keeps_high) high = cursor.high();
-        is_high_known = true;
+      if (counts && threadIdx.x == 0) {
+        if (!smem.is_high_known || histogram.pivot_bin != 0) smem.high = cursor.high();
+        smem.is_high_known = true;
       }
     }
     __syncthreads();

@@ -15,6 +15,8 @@ struct alignas(16) RowStreamSmem {
   std::uint32_t warp_worst[32];
   std::uint32_t warp_best[32];
   RadixCursor cursor;           // of the filter's bound
+  Composite high;               // where the next pass's bins begin
+  bool is_high_known;           // whether the k-th best is no better
   std::uint32_t num_survivors;  // counted, also those that the buffer had no room for
 };
 
