@@ -37,12 +37,32 @@ class HitMask {
     }
   }
 
+  // As add(), for a threshold that is this vector's alone; finish() is not called then.
+  __device__ __forceinline__ void add_finished(const KeyMap<kType>& key_map,
+                                               const KeyThreshold<kType>& threshold, uint4 bits,
+                                               int vector) {
+    add(key_map, threshold, bits, vector);
+    bits_ ^= threshold.inverse() & vector_bits(vector);
+  }
+
   // After the last add().
   __device__ __forceinline__ void finish(const KeyThreshold<kType>& threshold) {
     bits_ ^= threshold.inverse() & kAll;
   }
   __device__ __forceinline__ void drop(int vector) {
-    bits_ &= ~(kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector));
+    bits_ &= ~vector_bits(vector);
+  }
+  // Of two masks: the items of vector `vector` before `num_items` as in this one, the others as in
+  // `behind`.
+  __device__ __forceinline__ void replace_behind(int vector, std::uint32_t num_items,
+                                                 const HitMask& behind) {
+    std::uint32_t kept = ~vector_bits(vector);
+#pragma unroll
+    for (std::uint32_t i = 0; i < KeyMap<kType>::kItemsPerVector; ++i) {
+      const std::uint32_t bit = KeyMap<kType>::kIsPacked ? i / 2 + i % 2 * 16 : i;
+      if (i < num_items) kept |= 1u << (kWordsPerVector * vector + bit);
+    }
+    bits_ = (bits_ & kept) | (behind.bits_ & ~kept);
   }
 
   __device__ __forceinline__ void drop(const HitMask& others) { bits_ &= ~others.bits_; }
@@ -54,7 +74,7 @@ class HitMask {
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
   __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
   __device__ __forceinline__ std::uint32_t count(int vector) const {
-    return __popc(bits_ & (kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector)));
+    return __popc(bits_ & vector_bits(vector));
   }
 
   // Removes a hit and tells its vector and its place in it.
@@ -80,28 +100,41 @@ class HitMask {
   static constexpr std::uint32_t kItems = KeyMap<kType>::kIsPacked ? 0x00010001u : 1u;
   static constexpr std::uint32_t kAll = kItems * 0xFFFFu;
 
+  __device__ __forceinline__ static constexpr std::uint32_t vector_bits(int vector) {
+    return kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector);
+  }
+
   std::uint32_t bits_ = 0;
 };
 
-// Hands every element of the slots that are not whole, at most one at either end, that reaches
-// `bound` to `put(place, composite)`, with places that `reserve(count)` gave. An item per lane.
+// Calls `body(position)` for the items of the slots that are not whole, at most one slot at either
+// end, an item per thread. All threads of the CTA call it.
+template <ValueType kType, class Body>
+__device__ __forceinline__ void for_each_edge_item(const RowSlots<kType>& slots, Body&& body) {
+  constexpr std::uint32_t kItems = RowSlots<kType>::kItemsPerSlot;
+  if (!slots.has_edges() || threadIdx.x >= 2 * kItems) return;
+  const std::uint32_t first = slots.first_whole();
+  const std::uint32_t end = slots.end_whole();
+  const std::uint32_t item = threadIdx.x % kItems;
+  const bool is_first = threadIdx.x < kItems;
+  const std::uint32_t slot = is_first ? 0 : end;
+  const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
+  if (exists && (slots.valid_items(slot) >> item & 1) != 0) {
+    body(slots.first_position(slot) + item);
+  }
+}
+
+// Hands every element of the slots that are not whole that reaches `bound` to `put(place,
+// composite)`, with places that `reserve(count)` gave.
 template <ValueType kType, class Reserve, class Put>
 __device__ __forceinline__ void for_each_edge_reaching(const RowSlots<kType>& slots,
                                                        const KeyMap<kType>& key_map,
                                                        Composite bound, Reserve&& reserve,
                                                        Put&& put) {
-  constexpr std::uint32_t kItems = RowSlots<kType>::kItemsPerSlot;
-  if (!slots.has_edges() || threadIdx.x >= 2 * kItems) return;
-  const std::uint32_t item = threadIdx.x % kItems;
-  const bool is_first = threadIdx.x < kItems;
-  const std::uint32_t first = slots.first_whole();
-  const std::uint32_t end = slots.end_whole();
-  const std::uint32_t slot = is_first ? 0 : end;
-  const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
-  if (!exists || (slots.valid_items(slot) >> item & 1) == 0) return;
-  const std::uint32_t position = slots.first_position(slot) + item;
-  const Composite composite = composite_key(key_map.key(slots.item(position)), position);
-  if (composite >= bound) put(reserve(1), composite);
+  for_each_edge_item(slots, [&](std::uint32_t position) {
+    const Composite composite = composite_key(key_map.key(slots.item(position)), position);
+    if (composite >= bound) put(reserve(1), composite);
+  });
 }
 
 // The same for the whole slots, by a ring that start() has set going. The calls of a warp diverge;
