@@ -64,6 +64,22 @@ class KeyMap {
   // Whether oriented() negates.
   __device__ __forceinline__ bool is_negated() const { return (sign_ & kSignBits) != 0; }
 
+  // The keys of a word but for the direction, and that step: where order is all that is asked for,
+  // is_reversed() does instead of it.
+  __device__ __forceinline__ std::uint32_t word_raised(std::uint32_t word) const {
+    const std::uint32_t y = oriented(word);
+    if constexpr (kType == ValueType::kInt32) {
+      return y ^ kSignBits;
+    } else if constexpr (kType == ValueType::kFloat32) {
+      return y ^ (static_cast<std::uint32_t>(static_cast<std::int32_t>(y) >> 31) | kSignBits);
+    } else {
+      return y ^ (ptx::replicate_signs_16x2(y) | kSignBits);
+    }
+  }
+  __device__ __forceinline__ std::uint32_t keys_of_raised(std::uint32_t raised) const {
+    return raised ^ flip_;
+  }
+
   // The keys of one 32-bit word: one key, or two in its halves.
   __device__ __forceinline__ std::uint32_t word_keys(std::uint32_t word) const {
     const std::uint32_t y = oriented(word);
@@ -139,6 +155,16 @@ __device__ __forceinline__ std::uint32_t max_of_words(std::uint32_t a, std::uint
     return __vmaxu2(a, b);
   } else {
     return max(a, b);
+  }
+}
+
+// The lesser of each pair.
+template <ValueType kType>
+__device__ __forceinline__ std::uint32_t min_of_words(std::uint32_t a, std::uint32_t b) {
+  if constexpr (KeyMap<kType>::kIsPacked) {
+    return __vminu2(a, b);
+  } else {
+    return min(a, b);
   }
 }
 

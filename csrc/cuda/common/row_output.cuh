@@ -34,6 +34,15 @@ class RowOutput {
 
   __device__ bool wants_values() const { return values_ != nullptr; }
 
+  // Whether int32 indices without a table are all there is to write.
+  __device__ bool is_plain() const { return is_plain_; }
+
+  // The index of `position` into place `place`, where is_plain().
+  __device__ __forceinline__ void write_plain(std::uint32_t place, std::uint32_t position) const {
+    reinterpret_cast<std::uint32_t*>(indices_)[place] =
+        position + static_cast<std::uint32_t>(view_.offset);
+  }
+
   // The selected element at `position` of the window, into place `place`.
   __device__ __forceinline__ void write(std::int64_t place, std::uint32_t position,
                                         Bits bits) const {
@@ -81,6 +90,7 @@ class RowOutput {
     if (is_plain_ && reinterpret_cast<std::uintptr_t>(indices_) % 16 == 0) {
       const auto offset = static_cast<std::uint32_t>(view_.offset);
       first = count & ~3u;
+#pragma unroll 1
       for (std::uint32_t i = 4 * thread; i < first; i += 4 * kThreads) {
         const uint2 packed = *reinterpret_cast<const uint2*>(positions + i);
         *reinterpret_cast<uint4*>(indices_ + 4 * i) = {

@@ -43,28 +43,42 @@ Shape smallest(std::int64_t num_slots) {
   if constexpr (sizeof...(Others) > 0) {
     if (num_slots > Policy::kMaxSlots) return smallest<Others...>(num_slots);
   }
-  return {Policy::kThreads, Policy::kVectors, Policy::kTeams,
-          sizeof(RowRegistersSmem<Policy::kBins>)};
+  return {Policy::kThreads, Policy::kVectors, Policy::kTeams, sizeof(RowRegistersSmemOf<Policy>)};
 }
 
 Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
   const std::int64_t num_slots = max_slots(params);
-  if (params.num_rows <= kRowRegistersLatencyRowsPerSm * std::int64_t{limits.num_sms}) {
-    return smallest<RowRegisters256x1, RowRegisters512x1, RowRegisters1024x1, RowRegisters1024x2>(
-        num_slots);
+  const bool is_sorted = params.order == Order::kValue;  // by a CTA
+  if (params.num_rows <= limits.num_sms) {
+    if (!is_sorted && num_slots <= RowRegisters32x1::kMaxSlots) {
+      return smallest<RowRegisters32x1>(num_slots);
+    }
+    return smallest<RowRegisters128x1, RowRegisters256x1, RowRegisters512x1,
+                    RowRegisters1024x2, RowRegisters1024x4>(num_slots);
   }
-  if (params.order == Order::kValue) {  // sorted by a CTA
+  if (num_slots > RowRegisters512x4::kMaxSlots) {
+    return value_bytes(params.value_type) == 4 ? smallest<RowRegisters512x8>(num_slots)
+                                               : smallest<RowRegisters1024x4>(num_slots);
+  }
+  if (params.num_rows <= kRowRegistersLatencyRowsPerSm * std::int64_t{limits.num_sms}) {
+    if (!is_sorted && num_slots <= RowRegisters32x1::kMaxSlots) {
+      return smallest<RowRegisters32x1>(num_slots);
+    }
+    return smallest<RowRegisters128x1, RowRegisters256x1, RowRegisters512x1, RowRegisters512x2,
+                    RowRegisters512x4>(num_slots);
+  }
+  if (is_sorted) {
     return smallest<RowRegisters64x4, RowRegisters128x4, RowRegisters256x4, RowRegisters512x4>(
         num_slots);
   }
-  return smallest<RowRegisters32x1, RowRegisters32x4, RowRegisters64x4, RowRegisters128x4,
-                  RowRegisters256x4, RowRegisters512x4>(num_slots);
+  return smallest<RowRegisters8x4, RowRegisters32x4, RowRegisters64x4,
+                  RowRegisters128x4, RowRegisters256x4, RowRegisters512x4>(num_slots);
 }
 
 }  // namespace
 
 bool row_registers_can_serve(const TopkParams& params, const DeviceLimits& limits) {
-  if (max_slots(params) > RowRegisters512x4::kMaxSlots) return false;
+  if (max_slots(params) > kRowRegistersMaxSlots) return false;
   const Shape shape = shape_of(params, limits);
   return static_cast<std::size_t>(shape.teams) * (shape.smem_bytes + winner_bytes(params)) <=
          static_cast<std::size_t>(limits.smem_bytes_per_cta);

@@ -5,16 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda/smem/pivot_bin.h"
+
 namespace deepselect::cuda {
 
-template <int kBins>
+template <int kBins, int kWarps>
 struct alignas(16) RowRegistersSmem {
   std::uint32_t bins[kBins + 4];  // by distance from the best key; then one for all beyond
-  std::uint32_t warp_totals[32];
-  std::uint32_t warp_best[32];
-  std::uint32_t pivot_bin;
-  std::uint32_t pivot_above;
-  std::uint32_t pivot_count;
+  PivotBin pivot;
+  std::uint32_t num_ranked;
+  std::uint32_t warp_totals[kWarps];
+  std::uint32_t warp_maxima[kWarps];
 };
+
+template <class Policy>
+using RowRegistersSmemOf = RowRegistersSmem<Policy::kBins, (Policy::kThreads + 31) / 32>;
 
 }  // namespace deepselect::cuda

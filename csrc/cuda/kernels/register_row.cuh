@@ -1,0 +1,368 @@
+// The row of row_registers: the threads of a team hold it, find the distances of the wanted elements
+// from its best key, and hand out their positions. kernels/row_registers.cuh says how.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/common/block.cuh"
+#include "cuda/common/composite.h"
+#include "cuda/common/key_map.cuh"
+#include "cuda/common/pivot_bin.cuh"
+#include "cuda/common/row_slots.cuh"
+#include "cuda/common/row_team.cuh"
+#include "cuda/ptx/compare.cuh"
+#include "cuda/ptx/shared_memory.cuh"
+#include "cuda/smem/row_registers.h"
+
+namespace deepselect::cuda {
+
+// The distances that are selected: all below `first`, and `num_of_group` of those in [first, last]:
+// those of lowest position, or, where there are different distances among few elements, the best.
+struct DistanceSelection {
+  std::uint32_t first;
+  std::uint32_t last;
+  std::uint32_t num_of_group;
+  bool is_by_rank;
+};
+
+// A row in the registers of a team, as distances from its best key.
+template <ValueType kType, class Policy>
+class RegisterRow {
+ public:
+  using Team = RowTeam<Policy::kThreads, Policy::kTeams>;
+  using Smem = RowRegistersSmemOf<Policy>;
+  static constexpr int kVectors = Policy::kVectors;
+  static constexpr int kWords = 4 * kVectors;
+  static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
+  static constexpr int kItemsPerWord = KeyMap<kType>::kItemsPerWord;
+  static constexpr std::uint32_t kBins = Policy::kBins;
+  // Elements of a bin that are ranked by comparing each with each, instead of by another round.
+  static constexpr std::uint32_t kMaxRanked = 64;
+
+  // Ends with a barrier where the team is more than a warp.
+  __device__ __forceinline__ RegisterRow(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
+                                         Smem& smem) {
+    const std::uint32_t first_slot = Team::rank() * kVectors;
+    first_position_ = slots.first_position(first_slot);
+    uint4 bits[kVectors];
+    valid_ = kAllItems;
+    if (first_slot >= slots.first_whole() && first_slot + kVectors <= slots.end_whole()) {
+      const uint4* source = slots.whole_slots() + first_slot;
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) bits[v] = source[v];
+    } else {
+      load_edge(slots, first_slot, bits);
+    }
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      words_[4 * v] = key_map.word_raised(bits[v].x);
+      words_[4 * v + 1] = key_map.word_raised(bits[v].y);
+      words_[4 * v + 2] = key_map.word_raised(bits[v].z);
+      words_[4 * v + 3] = key_map.word_raised(bits[v].w);
+    }
+    const bool is_reversed = key_map.is_reversed();
+    if (valid_ != kAllItems) drop_outside(is_reversed ? ~0u : 0u);
+
+    std::uint32_t best = words_[0];
+    if (is_reversed) {
+#pragma unroll
+      for (int w = 1; w < kWords; ++w) best = min_of_words<kType>(best, words_[w]);
+    } else {
+#pragma unroll
+      for (int w = 1; w < kWords; ++w) best = max_of_words<kType>(best, words_[w]);
+    }
+    best_key_ =
+        Team::max_of(greatest_key<kType>(key_map.keys_of_raised(best)), smem.warp_maxima);
+    // The distance of a key, best - key, is that of its raised form turned round where the order
+    // is. No item is beyond the best: no borrow between those of a word.
+    const std::uint32_t best_raised = key_map.keys_of_raised(best_key_ * kEveryItem);
+    const std::uint32_t sign = is_reversed ? 1u : ~0u;
+    const std::uint32_t base = is_reversed ? 0u - best_raised : best_raised;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) words_[w] = words_[w] * sign + base;
+  }
+
+  __device__ std::uint32_t best_key() const { return best_key_; }
+
+  // The distances of the `num_wanted` best, 1 <= num_wanted < elements of the row. The bins are
+  // empty, a barrier before. Items outside the row count as elements of the worst key: that only
+  // costs the early end.
+  __device__ __forceinline__ DistanceSelection select(std::uint32_t num_wanted,
+                                                      std::uint32_t num_items, Smem& smem) const {
+    std::uint32_t first = 0;  // the range's first distance
+    int shift = kFirstShift;
+    if (num_wanted < num_items - num_items / 2 - num_items / 8) {
+      count_near(smem.bins);
+    } else {
+      shift = shift_for(best_key_);
+      count_all(shift, smem.bins);
+    }
+    std::uint32_t num_left = num_wanted;
+    for (;;) {
+      Team::sync();
+      const PivotBin pivot = team_pivot_bin<Team, kBins>(smem.bins, num_left - 1, &smem.pivot);
+      num_left -= pivot.above;
+      first += pivot.bin << shift;
+      const bool is_whole = shift == 0 || num_left == pivot.count;
+      if (pivot.bin == kBins) {
+        shift = shift_for(best_key_ - first);
+      } else if (is_whole || pivot.count <= kMaxRanked) {
+        const std::uint32_t span = (1u << shift) - 1;
+        constexpr std::uint32_t kMaxDistance = KeyMap<kType>::kMaxKey;
+        return {first, kMaxDistance - first < span ? kMaxDistance : first + span, num_left,
+                !is_whole};
+      } else {
+        shift = max(shift - Policy::kLog2Bins, 0);
+      }
+      if constexpr (Team::kWarps == 1) Team::sync();  // the bins have been read
+      clear(smem);
+      Team::sync();
+      count_range(first, shift, smem.bins);
+    }
+  }
+
+  // Hands the positions of the selected elements to `emit(place, position)`, places in their order.
+  // Changes the distances.
+  template <class Emit>
+  __device__ __forceinline__ void emit_selected(const DistanceSelection& selection,
+                                                const RowSlots<kType>& slots,
+                                                const KeyMap<kType>& key_map, Smem& smem,
+                                                Emit&& emit) {
+    auto [above, group_and_above] = masks(selection);
+    std::uint32_t group = group_and_above & ~above;
+    if (selection.is_by_rank) {
+      above |= best_of(group, selection.num_of_group, slots, key_map, smem);
+      group = 0;
+    }
+
+    // Elements above the group in the low half, those of it in the high half: at most 2^15 each.
+    const std::uint32_t num_above = __popc(above);
+    const std::uint32_t num_of_group = __popc(group);
+    const std::uint32_t before =
+        Team::sum_before(num_above | num_of_group << 16, smem.warp_totals);
+    const std::uint32_t group_before = min(before >> 16, selection.num_of_group);
+    const std::uint32_t group_left = min(selection.num_of_group - group_before, num_of_group);
+    if (group_left == 0) group = 0;
+    if (group_left < num_of_group && group != 0) {  // the one thread where the group is cut
+#pragma unroll 1
+      for (std::uint32_t spare = num_of_group - group_left; spare != 0; --spare) {
+        group ^= 1u << highest_bit(group);
+      }
+    }
+
+    // From the last on: the highest bit is found by one instruction, the lowest by two.
+    std::uint32_t end = (before & 0xFFFF) + group_before + num_above + group_left;
+    for_each_bit(above | group, [&](std::uint32_t item) { emit(--end, first_position_ + item); });
+  }
+
+  // No barrier.
+  __device__ __forceinline__ static void clear(Smem& smem) {
+    constexpr std::uint32_t kQuads = kBins / 4;
+    auto* quads = reinterpret_cast<uint4*>(smem.bins) + Team::rank();
+#pragma unroll
+    for (std::uint32_t i = 0; i < kQuads; i += Team::kThreads) {
+      if (kQuads % Team::kThreads == 0 || i + Team::rank() < kQuads) quads[i] = {0, 0, 0, 0};
+    }
+    if (Team::rank() == 0) smem.num_ranked = 0;
+  }
+
+ private:
+  static_assert(kWords * kItemsPerWord <= 32, "a mask of one word");
+  static_assert(Policy::kMaxSlots * kItems <= 1 << 15, "counts of half a word");
+  static constexpr std::uint32_t kAllItems =
+      kVectors * kItems == 32 ? ~0u : (1u << (kVectors * kItems % 32)) - 1;
+  static constexpr std::uint32_t kEveryItem = kItemsPerWord == 2 ? 0x00010001u : 1u;
+  static constexpr std::uint32_t kFirstItem = kItemsPerWord == 2 ? 0x0000FFFFu : ~0u;
+  static constexpr int kMantissaBits = kType == ValueType::kBFloat16  ? 7
+                                       : kType == ValueType::kFloat16 ? 10
+                                                                      : 23;
+  static constexpr int kFirstShift = kMantissaBits + Policy::kLog2FirstOctaves - Policy::kLog2Bins;
+  static_assert(kFirstShift >= 0, "bins of less than a key");
+
+  __device__ static std::uint32_t highest_bit(std::uint32_t mask) {
+    return 31 - __clz(static_cast<int>(mask));
+  }
+
+  template <class Body>
+  __device__ __forceinline__ static void for_each_bit(std::uint32_t mask, Body&& body) {
+#pragma unroll 1
+    while (mask != 0) {
+      const std::uint32_t bit = highest_bit(mask);
+      mask ^= 1u << bit;
+      body(bit);
+    }
+  }
+
+  // The slots of a thread that is not wholly inside the row.
+  __device__ __forceinline__ void load_edge(const RowSlots<kType>& slots, std::uint32_t first_slot,
+                                            uint4 (&bits)[kVectors]) {
+    valid_ = 0;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const bool inside = first_slot + v < slots.num_slots();
+      bits[v] = inside ? slots.load(first_slot + v) : uint4{0, 0, 0, 0};
+      if (inside) valid_ |= slots.valid_items(first_slot + v) << (v * kItems);
+    }
+  }
+
+  // Gives the items outside the row the worst key.
+  __device__ __forceinline__ void drop_outside(std::uint32_t worst) {
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) {
+      const std::uint32_t valid = valid_ >> (w * kItemsPerWord);
+      std::uint32_t mask = (valid & 1) != 0 ? kFirstItem : 0u;
+      if (kItemsPerWord == 2 && (valid & 2) != 0) mask |= ~kFirstItem;
+      words_[w] = (words_[w] & mask) | (worst & ~mask);
+    }
+  }
+
+  // The shift that brings `distance` into the bins.
+  __device__ static int shift_for(std::uint32_t distance) {
+    return max(32 - Policy::kLog2Bins - __clz(static_cast<int>(distance)), 0);
+  }
+
+  // Counts the bins of a word, given as its items' bins times four. Both addresses at once: bins
+  // begin in the first 64 KB.
+  __device__ __forceinline__ static void count_bins(std::uint32_t offsets, std::uint32_t bins) {
+    const std::uint32_t addresses = offsets + bins * kEveryItem;
+    if constexpr (kItemsPerWord == 2) {
+      ptx::count_at(addresses & 0xFFFFu);
+      ptx::count_at(addresses >> 16);
+    } else {
+      ptx::count_at(addresses);
+    }
+  }
+
+  // The first round from distance zero where the pivot is expected near: all that is out of range
+  // is one bin more.
+  __device__ __forceinline__ void count_near(const std::uint32_t* bins) const {
+    if (valid_ == 0) return;
+    constexpr std::uint32_t kLimit = kBins << kFirstShift;
+    const std::uint32_t address = ptx::shared_address(bins);
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) {
+      const std::uint32_t word = min_of_words<kType>(words_[w], kLimit * kEveryItem);
+      if constexpr (kFirstShift == 0) {
+        count_bins(word << 2, address);
+      } else {
+        static_assert(kFirstShift == 0 || kFirstShift >= 2);
+        constexpr std::uint32_t kInItem = (KeyMap<kType>::kMaxKey >> (kFirstShift - 2)) & ~3u;
+        count_bins(word >> (kFirstShift - 2) & kInItem * kEveryItem, address);
+      }
+    }
+  }
+
+  // The first round from distance zero over all distances.
+  __device__ __forceinline__ void count_all(int shift, const std::uint32_t* bins) const {
+    if (valid_ == 0) return;
+    const std::uint32_t address = ptx::shared_address(bins);
+    const std::uint32_t in_item = (KeyMap<kType>::kMaxKey >> shift) * kEveryItem;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) count_bins((words_[w] >> shift & in_item) << 2, address);
+  }
+
+  // A later round: the range begins at `first`.
+  __device__ __forceinline__ void count_range(std::uint32_t first, int shift,
+                                              std::uint32_t* bins) const {
+    if (valid_ == 0) return;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) {
+#pragma unroll
+      for (int i = 0; i < kItemsPerWord; ++i) {
+        const std::uint32_t distance =
+            kItemsPerWord == 1 ? words_[w] : (i == 0 ? words_[w] & 0xFFFFu : words_[w] >> 16);
+        const std::uint32_t bin = (distance - first) >> shift;
+        if (distance >= first && bin < kBins) count_shared(&bins[bin]);
+      }
+    }
+  }
+
+  // The `num_wanted` best of the elements whose bits are set in the threads' `group`; at most
+  // kMaxRanked over the team. The bins make room for them.
+  __device__ __forceinline__ std::uint32_t best_of(std::uint32_t group, std::uint32_t num_wanted,
+                                                   const RowSlots<kType>& slots,
+                                                   const KeyMap<kType>& key_map,
+                                                   Smem& smem) const {
+    // Read again rather than looked up: registers cannot be indexed.
+    const auto composite = [&](std::uint32_t item) {
+      const std::uint32_t position = first_position_ + item;
+      return composite_key(key_map.key(slots.item(position)), position);
+    };
+    auto* list = reinterpret_cast<Composite*>(smem.bins);
+    if constexpr (Team::kWarps == 1) Team::sync();
+    for_each_bit(group, [&](std::uint32_t item) {
+      list[atomicAdd(&smem.num_ranked, 1u)] = composite(item);
+    });
+    Team::sync();
+    const std::uint32_t size = smem.num_ranked;
+    std::uint32_t best = 0;
+    for_each_bit(group, [&](std::uint32_t item) {
+      const Composite own = composite(item);
+      std::uint32_t rank = 0;
+      for (std::uint32_t i = 0; i < size; ++i) rank += list[i] > own;
+      if (rank < num_wanted) best |= 1u << item;
+    });
+    return best;
+  }
+
+  struct Masks {
+    std::uint32_t above;  // bit i: item i of this thread, in order of position, is selected
+    std::uint32_t group_and_above;  // ... or of the group
+  };
+
+  __device__ __forceinline__ Masks masks(const DistanceSelection& selection) {
+    if (selection.first == 0 && selection.last == KeyMap<kType>::kMaxKey) return {0, valid_};
+    std::uint32_t first = selection.first;
+    std::uint32_t last = selection.last;
+    std::uint32_t above = 0;
+    std::uint32_t reaching = 0;
+    if constexpr (kItemsPerWord == 1) {
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) {
+        above |= words_[w] < first ? 1u << w : 0u;
+        reaching |= words_[w] <= last ? 1u << w : 0u;
+      }
+    } else {
+      // As positive float16 numbers, integers below that of infinity compare as what they are.
+      constexpr std::uint32_t kMaxOrdered = 0x7BFF;
+      if (last >= kMaxOrdered) {
+        const std::uint32_t base = first == 0 ? 0 : first - 1;
+        const std::uint32_t bases = base * 0x00010001u;
+#pragma unroll
+        for (int w = 0; w < kWords; ++w) words_[w] = __vmaxu2(words_[w], bases) - bases;
+        first -= base;
+        last -= base;
+      }
+      // Below zero in the first place: -1 as a float16.
+      const std::uint32_t below_first = (first == 0 ? 0xBC00u : first - 1) * 0x00010001u;
+      const std::uint32_t lasts = last * 0x00010001u;
+      std::uint32_t above_halves[2] = {0, 0};  // words 0 to 7, words 8 to 15
+      std::uint32_t reaching_halves[2] = {0, 0};
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) {
+        const std::uint32_t word = __vminu2(words_[w], kMaxOrdered * 0x00010001u);
+        // The comparison's ones are in either item's half: the lower item's bit is kept from the
+        // low half, the upper one's from the high half, each at its place in the other's gaps.
+        const std::uint32_t kept = 0x00020001u << 2 * (w % 8);
+        above_halves[w / 8] |= ptx::mask_le_f16x2(word, below_first) & kept;
+        reaching_halves[w / 8] |= ptx::mask_le_f16x2(word, lasts) & kept;
+      }
+      above = join(above_halves);
+      reaching = join(reaching_halves);
+    }
+    return {above & valid_, reaching & valid_};
+  }
+
+  __device__ __forceinline__ static std::uint32_t join(const std::uint32_t (&halves)[2]) {
+    const std::uint32_t low = halves[0] | halves[0] >> 16;
+    const std::uint32_t high = halves[1] | halves[1] >> 16;
+    return (low & 0xFFFFu) | high << 16;
+  }
+
+  std::uint32_t words_[kWords];  // keys, then distances
+  std::uint32_t valid_;          // bit per item
+  std::uint32_t first_position_;
+  std::uint32_t best_key_;
+};
+
+}  // namespace deepselect::cuda

@@ -1,0 +1,19 @@
+// One function per access to shared memory by its 32-bit address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace deepselect::cuda::ptx {
+
+// The address of an object in shared memory in the shared window: below 2^18.
+__device__ __forceinline__ std::uint32_t shared_address(const void* object) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(object));
+}
+
+// red.shared.add.u32 (PTX ISA 9.7.13.7) of one. Lanes that hit the same counter are merged.
+__device__ __forceinline__ void count_at(std::uint32_t shared_address) {
+  asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(shared_address) : "memory");
+}
+
+}  // namespace deepselect::cuda::ptx
