@@ -46,6 +46,7 @@ class HitMask {
   }
 
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
+  __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
 
   // Removes a hit and tells its vector and its place in it.
   __device__ __forceinline__ void pop(std::uint32_t* vector, std::uint32_t* item) {
