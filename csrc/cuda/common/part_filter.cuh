@@ -2,9 +2,12 @@
 //
 // A thread has kBatches * 4 vectors in registers. Each batch is reduced to a mask of hits
 // (HitMask), and the batch's next loads are issued at once, so that most of a thread's loads are
-// always on their way. Hits are dealt with after that. A tile that begins behind the bound's
-// position has hits above the bound's key only; within the tile that holds the position elements
-// are compared exactly.
+// always on their way. Hits are dealt with after that.
+//
+// A tile that begins behind the bound's position has hits above the bound's key only, one that ends
+// before it has those equal to it as well. Of the tile that holds the position both masks are made,
+// and each slot takes the one of its side: so the masks are exact, and rows full of one value are
+// passed over as fast as any other.
 //
 // Survivors go to a list in shared memory, and to the row's buffer in global memory once that is
 // full.
@@ -31,7 +34,12 @@ struct SurvivorSink {
   std::uint32_t* num_staged;  // may run past staged_capacity
   Composite* buffer;
   std::uint32_t buffer_capacity;
-  std::uint32_t* num_buffered;  // may run past buffer_capacity: what came beyond is lost
+  // Survivors in the low half: may run past buffer_capacity, and what came beyond is lost.
+  unsigned long long* counter;
+
+  __device__ __forceinline__ std::uint32_t buffer_places(std::uint32_t count) const {
+    return static_cast<std::uint32_t>(atomicAdd(counter, static_cast<unsigned long long>(count)));
+  }
 
   // Places for `count` survivors of this lane (below 2^kBits), which put() takes. All lanes of the
   // warp call it.
@@ -45,7 +53,7 @@ struct SurvivorSink {
       const std::uint32_t end = place + prefix.total;
       if (end > staged_capacity) {
         const std::uint32_t first_beyond = max(place, staged_capacity);
-        beyond = atomicAdd(num_buffered, end - first_beyond) - first_beyond;
+        beyond = buffer_places(end - first_beyond) - first_beyond;
       }
     }
     place = __shfl_sync(kAllLanes, place, 0) + prefix.before;
@@ -69,7 +77,7 @@ struct SurvivorSink {
   __device__ void flush(std::uint32_t* first_place) const {
     const std::uint32_t count = min(*num_staged, staged_capacity);
     if (count == 0) return;
-    if (threadIdx.x == 0) *first_place = atomicAdd(num_buffered, count);
+    if (threadIdx.x == 0) *first_place = buffer_places(count);
     __syncthreads();
     const std::uint32_t first = *first_place;
     for (std::uint32_t i = threadIdx.x; i < count; i += kThreads) {
@@ -111,22 +119,28 @@ class PartTiles {
   __device__ __forceinline__ void filter(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
                                          Composite bound, const SurvivorSink& sink) {
     if (!has_tile()) return;
-    const KeyThreshold<kType> before(key_map, key_of(bound));
-    const KeyThreshold<kType> behind(key_map, std::uint64_t{key_of(bound)} + 1);
     for (;;) {
       const std::uint32_t first = first_;
-      const bool takes_equal = slots.first_position(first) <= position_of(bound);
-      const KeyThreshold<kType> threshold =
-          KeyThreshold<kType>::choose(takes_equal, before, behind);
+      const bool begins_before = slots.first_position(first) <= position_of(bound);
+      const bool ends_before =
+          slots.first_position(last_slot(first)) + (kItems - 1) <= position_of(bound);
+      // Made anew for each tile: kept, it would take registers that the loads need.
+      const KeyThreshold<kType> threshold(key_map,
+                                          std::uint64_t{key_of(bound)} + (begins_before ? 0 : 1));
       first_ += tile_step_;
       const bool is_last = !has_tile();
       HitMask<kType> hits[kBatches];
 #pragma unroll
       for (int batch = 0; batch < kBatches; ++batch) {
         hits[batch] = batch_hits(key_map, threshold, first, batch);
+        if (begins_before && !ends_before) {
+          const KeyThreshold<kType> behind(key_map, std::uint64_t{key_of(bound)} + 1);
+          separate(slots, bound, batch_hits(key_map, behind, first, batch), first, batch,
+                   &hits[batch]);
+        }
         if (!is_last) load(slots, batch);
       }
-      append(slots, key_map, bound, sink, first, hits);
+      append(slots, key_map, sink, first, hits);
       if (is_last) return;
     }
   }
@@ -140,8 +154,11 @@ class PartTiles {
                                                    std::uint32_t vector) const {
     return first + vector * vector_step_ + threadIdx.x;
   }
+  __device__ __forceinline__ std::uint32_t last_slot(std::uint32_t first) const {
+    return first + (kBatches * kBatchVectors - 1) * vector_step_ + kThreads - 1;
+  }
   __device__ __forceinline__ bool is_whole(std::uint32_t first) const {
-    return first + (kBatches * kBatchVectors - 1) * vector_step_ + kThreads <= end_;
+    return last_slot(first) < end_;
   }
 
   __device__ __forceinline__ void load(const RowSlots<kType>& slots, int batch) {
@@ -174,37 +191,41 @@ class PartTiles {
     return hits;
   }
 
-  // Hits are rare, so their elements are read again instead of kept in registers.
-  __device__ __forceinline__ void append(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-                                         Composite bound, const SurvivorSink& sink,
-                                         std::uint32_t first,
-                                         HitMask<kType> (&hits)[kBatches]) const {
-    bool any = false;
+  // Of `hits`, which take what equals the bound's key, keeps the slots before the bound's position;
+  // the others take their hits of `behind`.
+  __device__ __forceinline__ void separate(const RowSlots<kType>& slots, Composite bound,
+                                           HitMask<kType> behind, std::uint32_t first, int batch,
+                                           HitMask<kType>* hits) const {
 #pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) any |= hits[batch].any();
-    if (!__any_sync(kAllLanes, any)) return;
-
-    const auto next_of = [&](HitMask<kType>& mask, int batch) {
-      std::uint32_t vector, item;
-      mask.pop(&vector, &item);
-      const std::uint32_t slot = slot_of(first, batch * kBatchVectors + vector);
-      const std::uint32_t position = slots.first_position(slot) + item;
-      return composite_key(key_map.key(slots.item(position)), position);
-    };
-    const std::uint32_t last_slot =
-        first + (kBatches * kBatchVectors - 1) * vector_step_ + kThreads - 1;
-    const bool is_exact = slots.first_position(first) > position_of(bound) ||
-                          slots.first_position(last_slot) + (kItems - 1) <= position_of(bound);
-    std::uint32_t count = 0;
-#pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) {
-      if (is_exact) {
-        count += hits[batch].count();
+    for (int v = 0; v < kBatchVectors; ++v) {
+      const std::uint32_t position =
+          slots.first_position(slot_of(first, batch * kBatchVectors + v));
+      if (position > position_of(bound)) {
+        hits->drop(v);
         continue;
       }
-#pragma unroll 1
-      for (HitMask<kType> mask = hits[batch]; mask.any();) count += next_of(mask, batch) >= bound;
+      // In the slot of the position itself, what is behind it differs by its key alone.
+      const std::uint32_t num_before = position_of(bound) - position + 1;
+#pragma unroll
+      for (int item = 0; item < kItems; ++item) {
+        if (static_cast<std::uint32_t>(item) < num_before) {
+          behind.drop_item(v, item);
+        } else {
+          hits->drop_item(v, item);
+        }
+      }
     }
+    hits->merge(behind);
+  }
+
+  // Hits are rare, so their elements are read again instead of kept in registers.
+  __device__ __forceinline__ void append(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
+                                         const SurvivorSink& sink, std::uint32_t first,
+                                         HitMask<kType> (&hits)[kBatches]) const {
+    std::uint32_t count = 0;
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch) count += hits[batch].count();
+    if (!__any_sync(kAllLanes, count != 0)) return;
     const std::uint64_t reserved =
         sink.reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
     std::uint32_t number = 0;
@@ -212,8 +233,11 @@ class PartTiles {
     for (int batch = 0; batch < kBatches; ++batch) {
 #pragma unroll 1
       while (hits[batch].any()) {
-        const Composite composite = next_of(hits[batch], batch);
-        if (composite >= bound) sink.put(reserved, number++, composite);
+        std::uint32_t vector, item;
+        hits[batch].pop(&vector, &item);
+        const std::uint32_t slot = slot_of(first, batch * kBatchVectors + vector);
+        const std::uint32_t position = slots.first_position(slot) + item;
+        sink.put(reserved, number++, composite_key(key_map.key(slots.item(position)), position));
       }
     }
   }

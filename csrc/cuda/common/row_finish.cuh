@@ -1,4 +1,5 @@
-// The finish of a row straight to its outputs, from survivors in shared or global memory.
+// The finish of a row straight to its outputs, from survivors in shared memory; and how they come
+// there from global memory.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +11,73 @@
 
 namespace deepselect::cuda {
 
-// Adds survivors to the bins of `cursor`, with several loads under way. No barrier.
-template <int kThreads>
-__device__ __forceinline__ void count_far_survivors(const Composite* survivors,
-                                                    std::uint32_t num_survivors,
-                                                    const RadixCursor& cursor,
-                                                    Histogram& histogram) {
-  constexpr int kInFlight = 8;
-  for (std::uint32_t base = threadIdx.x; base < num_survivors; base += kThreads * kInFlight) {
-    Composite composites[kInFlight];
+namespace detail {
+
+// Calls `body(i, data[i])` for all items, with several loads under way. All threads of the CTA call
+// it; `data` is aligned to 16 bytes.
+template <int kThreads, class Body>
+__device__ __forceinline__ void for_each_far(const Composite* data, std::uint32_t num_items,
+                                             Body&& body) {
+  constexpr int kInFlight = 4;
+  const auto* pairs = reinterpret_cast<const ulonglong2*>(data);
+  const std::uint32_t num_pairs = num_items / 2;
+  for (std::uint32_t base = threadIdx.x; base < num_pairs; base += kThreads * kInFlight) {
+    ulonglong2 loaded[kInFlight];
 #pragma unroll
     for (int j = 0; j < kInFlight; ++j) {
-      const std::uint32_t i = base + j * kThreads;
-      composites[j] = i < num_survivors ? survivors[i] : kNoComposite;
+      if (base + j * kThreads < num_pairs) loaded[j] = pairs[base + j * kThreads];
     }
 #pragma unroll
     for (int j = 0; j < kInFlight; ++j) {
-      const std::uint64_t bin = cursor.bin(composites[j]);
-      if (composites[j] != kNoComposite && bin < RadixCursor::kNumBins) {
-        count_shared(&histogram.bins[bin]);
-      }
+      const std::uint32_t pair = base + j * kThreads;
+      if (pair >= num_pairs) continue;
+      body(2 * pair, Composite{loaded[j].x});
+      body(2 * pair + 1, Composite{loaded[j].y});
     }
   }
+  if (num_items % 2 != 0 && threadIdx.x == 0) body(num_items - 1, data[num_items - 1]);
+}
+
+}  // namespace detail
+
+// Brings the survivors that may be among the `num_wanted` best, `capacity` at most and no fewer
+// than num_wanted, from global to shared memory, and counts them in the bins of `cursor`: returns
+// how many. `far` is aligned to 16 bytes; `*num_near` in shared memory. All threads of the CTA call
+// it with empty bins, a barrier after they were cleared.
+template <int kThreads>
+__device__ std::uint32_t gather_survivors(const Composite* far, std::uint32_t num_far,
+                                          std::uint32_t num_wanted, Composite* near,
+                                          std::uint32_t capacity, std::uint32_t* num_near,
+                                          RadixCursor* cursor, FinishScratch& scratch) {
+  Histogram& histogram = scratch.histogram;
+  const auto count = [&](Composite composite) {
+    const std::uint64_t bin = cursor->bin(composite);
+    if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
+  };
+  if (num_far <= capacity) {
+    detail::for_each_far<kThreads>(far, num_far, [&](std::uint32_t i, Composite composite) {
+      near[i] = composite;
+      count(composite);
+    });
+    return num_far;
+  }
+  for (std::uint32_t num_reaching = num_far; num_reaching > capacity;) {
+    detail::for_each_far<kThreads>(far, num_far,
+                                   [&](std::uint32_t, Composite composite) { count(composite); });
+    find_pivot_bin<kThreads>(histogram, num_wanted - 1 - cursor->num_above(), BinsAfter::kCleared);
+    cursor->descend(histogram.pivot_bin, histogram.pivot_above);
+    num_reaching = cursor->num_above() + histogram.pivot_count;
+  }
+  if (threadIdx.x == 0) *num_near = 0;
+  __syncthreads();
+  detail::for_each_far<kThreads>(far, num_far, [&](std::uint32_t, Composite composite) {
+    if (composite >= cursor->low()) near[atomicAdd(num_near, 1u)] = composite;
+  });
+  __syncthreads();
+  const std::uint32_t count_near = *num_near;
+  *cursor = detail::survivor_range<kThreads>(near, count_near, scratch);
+  detail::count_survivors<kThreads>(near, count_near, *cursor, histogram);
+  return count_near;
 }
 
 // Writes the row from the `num_wanted` best of the survivors, which the bins of `cursor` count;

@@ -115,8 +115,9 @@ __device__ __forceinline__ void find_split_bound(const RowSlots<kType>& slots,
       __syncthreads();
       bound =
           rank_bound<kThreads>(groups, num_groups, rank, rank / Policy::kRankSlackDivisor, scratch);
-      const std::uint32_t spare = (scratch.best_key - key_of(bound)) / Policy::kSpareRangeDivisor;
-      best_key = kMaxKey - scratch.best_key < spare ? kMaxKey : scratch.best_key + spare;
+      const std::uint64_t range = scratch.best_key - key_of(bound);
+      const std::uint64_t expected = scratch.best_key + range * Policy::kSpareRanges;
+      best_key = expected < kMaxKey ? static_cast<std::uint32_t>(expected) : kMaxKey;
     }
   }
   if (threadIdx.x == 0) {
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
   const std::uint32_t part = blockIdx.x % shape.sample_ctas;
   const RowView view = row_view(params, row);
   const RowSlots<kType> slots(params, view, row);
-  if (part == 0 && threadIdx.x == 0) workspace.counters[row] = {0, 0};
+  if (part == 0 && threadIdx.x == 0) workspace.counters[row] = 0;
   if (slots.num_items() <= Policy::kStagedSurvivors) return;
 
   const KeyMap<kType> key_map(params);
@@ -150,11 +151,12 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
   const std::uint32_t log2_slots = sample.log2_slots();
   const std::uint32_t slot_in_segment = threadIdx.x & ((1u << log2_slots) - 1);
   const std::uint32_t num_segments = sample.num_segments();
-  const std::uint32_t cta_segments = kThreads >> log2_slots;
-  const std::uint32_t step = shape.sample_ctas * cta_segments;
+  // Neighbouring segments go to different groups, so that the groups' bests stay different where
+  // the best elements of a row lie side by side.
+  const std::uint32_t step = shape.sample_ctas * (kThreads >> log2_slots);
   Composite best = kNoComposite;
-  for (std::uint32_t base = part * cta_segments + (threadIdx.x >> log2_slots); base < num_segments;
-       base += step * Policy::kSampleInFlight) {
+  for (std::uint32_t base = (threadIdx.x >> log2_slots) * shape.sample_ctas + part;
+       base < num_segments; base += step * Policy::kSampleInFlight) {
     std::uint32_t slot[Policy::kSampleInFlight];
     uint4 bits[Policy::kSampleInFlight];
 #pragma unroll
@@ -229,10 +231,9 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   detail::find_split_bound<Policy>(slots, num_wanted, workspace.groups + row * shape.num_groups(),
                                    shape.num_groups(), smem.groups, &smem.cursor, smem.finish);
   const Composite bound = smem.cursor.low();
-  SplitStreamCounters& counters = workspace.counters[row];
   const SurvivorSink sink{smem.staged,           Policy::kStagedSurvivors,
                           &smem.num_staged,      workspace.survivors + row * shape.buffer_capacity,
-                          shape.buffer_capacity, &counters.num_survivors};
+                          shape.buffer_capacity, &workspace.counters[row]};
   tiles.filter(slots, key_map, bound, sink);
   if (part.index == 0 && threadIdx.x < kWarpThreads) filter_edges(slots, key_map, bound, sink);
   clear_bins<kThreads>(histogram);
@@ -242,41 +243,47 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   }
   __syncthreads();
 
-  const Composite* survivors = smem.staged;
   std::uint32_t num_survivors = smem.num_staged;
-  if (part.num_parts != 1 || num_survivors < num_wanted ||
-      num_survivors > Policy::kStagedSurvivors) {
+  RadixCursor cursor = smem.cursor;
+  if (part.num_parts == 1 && num_survivors >= num_wanted &&
+      num_survivors <= Policy::kStagedSurvivors) {
+    detail::count_survivors<kThreads>(smem.staged, num_survivors, cursor, histogram);
+  } else {
     sink.template flush<kThreads>(&smem.first_place);
     // The fence after the ticket pairs with the others' before theirs.
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-      smem.is_last = atomicAdd(&counters.num_arrived, 1u) == part.num_parts - 1;
+      const unsigned long long before = atomicAdd(sink.counter, 1ull << 32);
+      smem.num_survivors = static_cast<std::uint32_t>(before);
+      smem.is_last = before >> 32 == part.num_parts - 1;
     }
     __syncthreads();
     if (smem.is_last == 0) return;
     __threadfence();
-    survivors = sink.buffer;
-    num_survivors = *const_cast<volatile std::uint32_t*>(&counters.num_survivors);
+    num_survivors = smem.num_survivors;
+    if (num_survivors >= num_wanted && num_survivors <= shape.buffer_capacity) {
+      num_survivors = gather_survivors<kThreads>(sink.buffer, num_survivors, num_wanted,
+                                                 smem.staged, Policy::kStagedSurvivors,
+                                                 &smem.num_staged, &cursor, smem.finish);
+    } else {
+      const Composite low =
+          narrow_row<kThreads, HitMask<kType>::kMaxVectors>(
+              slots, key_map, num_wanted, Policy::kStagedSurvivors, true, histogram)
+              .low();
+      if (threadIdx.x == 0) smem.num_staged = 0;
+      __syncthreads();
+      collect_slots<kThreads, HitMask<kType>::kMaxVectors>(
+          slots, 0, slots.num_slots(), key_map, low, ~Composite{0}, smem.staged, &smem.num_staged);
+      __syncthreads();
+      num_survivors = smem.num_staged;
+      cursor = detail::survivor_range<kThreads>(smem.staged, num_survivors, smem.finish);
+      detail::count_survivors<kThreads>(smem.staged, num_survivors, cursor, histogram);
+    }
   }
-  RadixCursor cursor = smem.cursor;
   const RowOutput<kType> output(params, view, row);
-  if (num_survivors < num_wanted || num_survivors > shape.buffer_capacity) {
-    cursor = narrow_row<kThreads, HitMask<kType>::kMaxVectors>(
-        slots, key_map, num_wanted, shape.buffer_capacity, true, histogram);
-    if (threadIdx.x == 0) smem.num_staged = 0;
-    clear_bins<kThreads>(histogram);
-    __syncthreads();
-    collect_slots<kThreads, HitMask<kType>::kMaxVectors>(slots, 0, slots.num_slots(), key_map,
-                                                         cursor.low(), ~Composite{0}, sink.buffer,
-                                                         &smem.num_staged);
-    __syncthreads();
-    num_survivors = smem.num_staged;
-    cursor = RadixCursor::over(cursor.low(), RadixCursor::best_of_key(KeyMap<kType>::kMaxKey));
-  }
-  count_far_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
-  write_best<kThreads>(params, key_map, slots, output, survivors, num_survivors, num_wanted, cursor,
-                       winners, smem.finish);
+  write_best<kThreads>(params, key_map, slots, output, smem.staged, num_survivors, num_wanted,
+                       cursor, winners, smem.finish);
 }
 
 }  // namespace deepselect::cuda

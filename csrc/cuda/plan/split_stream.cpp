@@ -32,8 +32,9 @@ Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
       shape.is_ragged ? resident_ctas
                       : std::clamp(resident_ctas / params.num_rows, std::int64_t{1},
                                    row_slots / std::int64_t{Policy::kMinPartSlots} + 1));
+  // Even: survivors are read in pairs.
   shape.buffer_capacity = static_cast<std::uint32_t>(
-      std::clamp(Policy::kSurvivorBuffers / params.num_rows, Policy::kMinSurvivorBuffer,
+      std::clamp(Policy::kSurvivorBuffers / params.num_rows / 2 * 2, Policy::kMinSurvivorBuffer,
                  Policy::kMaxSurvivorBuffer));
 
   Plan plan{};

@@ -27,6 +27,7 @@ struct alignas(16) SplitStreamFilterSmem {
   };
   std::uint32_t num_staged;
   std::uint32_t first_place;
+  std::uint32_t num_survivors;
   std::uint32_t is_last;
 };
 

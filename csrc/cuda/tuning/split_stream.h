@@ -37,17 +37,20 @@ struct SplitStreamPolicy {
   static constexpr std::uint32_t kPrefetchBytes = 32768;
   static constexpr std::uint32_t kMinPartSlots = 1024;  // of 16 bytes
 
+  // Shared memory for the CTAs of an SM; loads under way need the rest.
+  static constexpr int kSmemCarveoutPercent = 72;
+
   // Survivors of a CTA in shared memory; shorter rows are not sampled.
-  static constexpr std::uint32_t kStagedSurvivors = 4096;
+  static constexpr std::uint32_t kStagedSurvivors = 4608;
   // Room for all parts' survivors in global memory: per call where rows are few, but not more or
   // fewer per row than this. Rows in ascending order have some ten times more than others.
   static constexpr std::int64_t kSurvivorBuffers = std::int64_t{1} << 22;
   static constexpr std::int64_t kMaxSurvivorBuffer = std::int64_t{1} << 18;
   static constexpr std::int64_t kMinSurvivorBuffer = std::int64_t{1} << 16;
 
-  // The finish's bins reach beyond the sample's best key by this part of the range down to the
-  // bound.
-  static constexpr std::uint32_t kSpareRangeDivisor = 8;
+  // The finish's bins reach beyond the sample's best key by so many times the range from it down to
+  // the bound: the best of 2^28 elements is that far from the best of a sample of 2^18.
+  static constexpr std::uint32_t kSpareRanges = 3;
 
   // How many of a row's segments are sampled.
   DEEPSELECT_HOST_DEVICE static constexpr std::uint32_t num_segments(std::uint32_t row_segments,
@@ -66,7 +69,8 @@ struct SplitStreamPolicy {
            kFilterBatches >= 1 && kSegmentsPerSample >= 1 && kMaxGroups % kMaxSampleCtas == 0 &&
            kMaxGroups / kMaxSampleCtas <= kSampleThreads / 2 && kPrefetchBytes % 16 == 0 &&
            kMaxGroups <= kStagedSurvivors && kMinSurvivorBuffer >= 2 * kMaxK &&
-           kStagedSurvivors <= kMinSurvivorBuffer && kMaxRows <= 2 * kFilterThreads;
+           kStagedSurvivors <= kMinSurvivorBuffer && kStagedSurvivors > kMaxK &&
+           kMaxRows <= 2 * kFilterThreads;
   }
 };
 static_assert(SplitStreamPolicy::is_valid());

@@ -1,5 +1,5 @@
-// Global memory of a split_stream call: per row the counters, the bests of the sample's groups, and
-// the survivors.
+// Global memory of a split_stream call: per row the survivors, the bests of the sample's groups,
+// and a counter.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,6 @@
 #include "deepselect/macros.h"
 
 namespace deepselect::cuda {
-
-struct SplitStreamCounters {
-  std::uint32_t num_survivors;  // appended or refused for want of room
-  std::uint32_t num_arrived;    // parts that have filtered
-};
 
 // How a call is divided; fixed by the plan.
 struct SplitStreamShape {
@@ -30,21 +25,24 @@ struct SplitStreamShape {
 };
 
 struct SplitStreamWorkspace {
-  SplitStreamCounters* counters;  // [num_rows]
-  Composite* groups;              // [num_rows][num_groups]
-  Composite* survivors;           // [num_rows][buffer_capacity]
+  Composite* survivors;  // [num_rows][buffer_capacity]
+  Composite* groups;     // [num_rows][num_groups]
+  // [num_rows]: survivors appended, or refused for want of room, and 2^32 for each part that has
+  // filtered. One number, so that the last part learns both at once.
+  unsigned long long* counters;
 
   static constexpr std::size_t num_bytes(const SplitStreamShape& shape, std::size_t num_rows) {
     return num_rows *
-           (sizeof(SplitStreamCounters) +
+           (sizeof(unsigned long long) +
             sizeof(Composite) * (shape.num_groups() + std::size_t{shape.buffer_capacity}));
   }
 
   static SplitStreamWorkspace at(void* base, const SplitStreamShape& shape, std::size_t num_rows) {
     SplitStreamWorkspace workspace{};
-    workspace.counters = static_cast<SplitStreamCounters*>(base);
-    workspace.groups = reinterpret_cast<Composite*>(workspace.counters + num_rows);
-    workspace.survivors = workspace.groups + num_rows * shape.num_groups();
+    workspace.survivors = static_cast<Composite*>(base);
+    workspace.groups = workspace.survivors + num_rows * shape.buffer_capacity;
+    workspace.counters =
+        reinterpret_cast<unsigned long long*>(workspace.groups + num_rows * shape.num_groups());
     return workspace;
   }
 };
