@@ -70,6 +70,13 @@ class HitMask {
   __device__ __forceinline__ void drop_difference(const HitMask& more, const HitMask& less) {
     bits_ &= ~(more.bits_ ^ less.bits_);
   }
+  // An item of a vector; both are compile-time constants.
+  __device__ __forceinline__ void drop_item(int vector, int item) {
+    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+    const int bit = kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16;
+    bits_ &= ~(1u << bit);
+  }
+  __device__ __forceinline__ void merge(const HitMask& other) { bits_ |= other.bits_; }
 
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
   __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
