@@ -38,7 +38,7 @@ struct SplitStreamPolicy {
   static constexpr std::uint32_t kMinPartSlots = 1024;  // of 16 bytes
 
   // Shared memory for the CTAs of an SM; loads under way need the rest.
-  static constexpr int kSmemCarveoutPercent = 72;
+  static constexpr int kSmemCarveoutPercent = 58;
 
   // Survivors of a CTA in shared memory; shorter rows are not sampled.
   static constexpr std::uint32_t kStagedSurvivors = 4608;
