@@ -147,6 +147,7 @@ class PartTiles {
 
  private:
   static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
+  static constexpr std::uint32_t kSparseHits = 4;  // of a lane
   static constexpr int log2_above(int x) { return x == 0 ? 0 : 1 + log2_above(x / 2); }
 
   __device__ __forceinline__ bool has_tile() const { return first_ < end_; }
@@ -228,9 +229,19 @@ class PartTiles {
     if (!__any_sync(kAllLanes, count != 0)) return;
     const std::uint64_t reserved =
         sink.reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
+    const bool is_dense = __any_sync(kAllLanes, count > kSparseHits);
     std::uint32_t number = 0;
 #pragma unroll
     for (int batch = 0; batch < kBatches; ++batch) {
+      if (is_dense) {
+#pragma unroll 1
+        for (std::uint32_t v = 0; v < kBatchVectors; ++v) {
+          put_slot(
+              slots, key_map, sink, reserved, slot_of(first, batch * kBatchVectors + v),
+              [&](std::uint32_t item) { return hits[batch].has(v, item); }, &number);
+        }
+        continue;
+      }
 #pragma unroll 1
       while (hits[batch].any()) {
         std::uint32_t vector, item;
@@ -239,6 +250,21 @@ class PartTiles {
         const std::uint32_t position = slots.first_position(slot) + item;
         sink.put(reserved, number++, composite_key(key_map.key(slots.item(position)), position));
       }
+    }
+  }
+
+  // Where hits are many, as in a row in order: a slot's at once.
+  template <class IsHit>
+  __device__ __forceinline__ static void put_slot(const RowSlots<kType>& slots,
+                                                  const KeyMap<kType>& key_map,
+                                                  const SurvivorSink& sink, std::uint64_t reserved,
+                                                  std::uint32_t slot, IsHit&& is_hit,
+                                                  std::uint32_t* number) {
+    const uint4 bits = slot < slots.end_whole() ? slots.whole_slots()[slot] : uint4{0, 0, 0, 0};
+    const SlotComposites<kType> composites(key_map, bits, slots.first_position(slot));
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      if (is_hit(item)) sink.put(reserved, (*number)++, composites.at(item));
     }
   }
 

@@ -2,10 +2,9 @@
 // up and finds its own part, so no kernel has to run before.
 //
 // Work is counted in units of slots. A row of more than a share is divided into parts of at most a
-// share, a shorter one is a part of its own. The share is at least the mean of all CTAs that are
-// resident at once; of a few larger ones the smallest is taken with which the divided rows' parts
-// are no more than those CTAs, so that no second wave begins with large parts. Parts of divided
-// rows come first: CTAs begin in order, and the small ones fill the gaps.
+// share, a shorter one is a part of its own. The share is a half of what each CTA that is resident
+// at once would get: two waves of parts, so that a CTA that ends early finds another. Parts of
+// divided rows come first: CTAs begin in order, and the small ones fill the gaps.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +24,12 @@ __device__ __forceinline__ std::uint32_t quotient_up(std::uint32_t a, std::uint3
 
 }  // namespace detail
 
-// The part of CTA blockIdx.x. There are at most num_target_parts + params.num_rows parts. All
+// The part of CTA blockIdx.x. There are at most ragged_ctas(num_resident, num_rows) parts. All
 // threads of the CTA call it; ends complete.
-template <int kThreads, std::uint32_t kUnitSlots, ValueType kType, std::uint32_t kMaxRows>
-__device__ RowPart ragged_part(const TopkParams& params, std::uint32_t num_target_parts,
-                               RaggedScratch<kMaxRows>& scratch) {
+template <int kThreads, std::uint32_t kMaxRows, std::uint32_t kUnitSlots, ValueType kType>
+__device__ RowPart ragged_part(const TopkParams& params, std::uint32_t num_resident_ctas,
+                               RaggedScratch& scratch) {
   constexpr std::uint32_t kRowsPerThread = (kMaxRows + kThreads - 1) / kThreads;
-  constexpr std::uint32_t kWarps = kThreads / kWarpThreads;
-  constexpr std::uint32_t kSharesPerStep = 8;
-  const std::uint32_t warp = threadIdx.x / kWarpThreads;
-  const std::uint32_t lane = threadIdx.x % kWarpThreads;
   const auto num_rows = static_cast<std::uint32_t>(params.num_rows);
   const std::uint32_t rows_per_thread = detail::quotient_up(num_rows, kThreads);
 
@@ -47,27 +42,11 @@ __device__ RowPart ragged_part(const TopkParams& params, std::uint32_t num_targe
     if (i >= rows_per_thread || row >= num_rows) continue;
     const RowSlots<kType> slots(params, row_view(params, row), row);
     units[i] = detail::quotient_up(slots.num_slots(), kUnitSlots);
-    scratch.row_units[row] = units[i];
     sum += units[i];
   }
   if (threadIdx.x == 0) scratch.part = {0, 0, 0};
   const std::uint32_t total = block_prefix<kThreads>(sum, scratch.warp_totals[0]).total;
-  const std::uint32_t mean = max(detail::quotient_up(total, num_target_parts), 1u);
-  const auto candidate = [mean](std::uint32_t number) {
-    return mean + detail::quotient_up(mean * number, kSharesPerStep);
-  };
-  std::uint32_t num_parts = 0;
-  for (std::uint32_t row = lane; row < num_rows; row += kWarpThreads) {
-    const std::uint32_t row_units = scratch.row_units[row];
-    const std::uint32_t share = candidate(warp);
-    if (row_units > share) num_parts += detail::quotient_up(row_units, share);
-  }
-  num_parts = __reduce_add_sync(kAllLanes, num_parts);
-  if (lane == 0) scratch.candidate_parts[warp] = num_parts;
-  __syncthreads();
-  const bool fits = lane < kWarps && scratch.candidate_parts[lane] <= num_target_parts;
-  const std::uint32_t fitting = __ballot_sync(kAllLanes, fits);
-  const std::uint32_t share = candidate(fitting != 0 ? __ffs(static_cast<int>(fitting)) - 1 : 0);
+  const std::uint32_t share = max(detail::quotient_up(total, num_resident_ctas * kRaggedWaves), 1u);
 
   // Both kinds of parts in one prefix sum.
   constexpr std::uint32_t kWholeRow = 1u << 16;

@@ -76,6 +76,11 @@ class HitMask {
     const int bit = kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16;
     bits_ &= ~(1u << bit);
   }
+  // Whether it is a hit, of any vector and item.
+  __device__ __forceinline__ bool has(std::uint32_t vector, std::uint32_t item) const {
+    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+    return (bits_ >> (kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16) & 1) != 0;
+  }
   __device__ __forceinline__ void merge(const HitMask& other) { bits_ |= other.bits_; }
 
   __device__ __forceinline__ bool any() const { return bits_ != 0; }

@@ -18,7 +18,7 @@ namespace detail {
 template <int kThreads, class Body>
 __device__ __forceinline__ void for_each_far(const Composite* data, std::uint32_t num_items,
                                              Body&& body) {
-  constexpr int kInFlight = 4;
+  constexpr int kInFlight = 8;
   const auto* pairs = reinterpret_cast<const ulonglong2*>(data);
   const std::uint32_t num_pairs = num_items / 2;
   for (std::uint32_t base = threadIdx.x; base < num_pairs; base += kThreads * kInFlight) {

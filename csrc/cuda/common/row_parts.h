@@ -13,12 +13,17 @@ struct RowPart {
   std::uint32_t num_parts;
 };
 
+// Where the rows' lengths are on the device alone: the parts for each CTA that is resident at once.
+constexpr std::uint32_t kRaggedWaves = 2;
+
+// CTAs for all parts of such rows: shares, and what is left over of each row.
+constexpr std::uint32_t ragged_ctas(std::uint32_t num_resident_ctas, std::uint32_t num_rows) {
+  return num_resident_ctas * kRaggedWaves + num_rows;
+}
+
 // What ragged_part() needs in shared memory.
-template <std::uint32_t kMaxRows>
 struct RaggedScratch {
-  std::uint32_t row_units[kMaxRows];
   std::uint32_t warp_totals[2][32];
-  std::uint32_t candidate_parts[32];
   RowPart part;
 };
 

@@ -1,17 +1,17 @@
 // split_stream: a row divided among many CTAs of the grid, read once. For one huge row, for a few
 // long ones, and for rows of which few are long.
 //
-//   1. sample   sample_ctas CTAs per row read segments of 32 bytes at pseudo-random places, one in
-//               each of equally many stretches of the row. The segments are dealt out to groups;
-//               each group's best composite goes to global memory
+//   1. sample   sample_ctas CTAs per row read segments of one or two 16-byte slots at pseudo-random
+//               places, one in each of equally many stretches of the row. The segments are dealt
+//               out to groups; each group's best composite goes to global memory
 //   2. filter   the row's parts, a CTA each, on their own: the bound is the group best of a rank
 //               that makes fewer than k survivors next to impossible; what reaches it goes to a
 //               list in shared memory and then to the row's buffer in global memory
 //   3. finish   the part that arrives last (an atomic ticket; nobody waits) writes the k best of
 //               the survivors. A row of one part is finished from shared memory
 //
-// The filter starts under programmatic dependent launch and has its first tile in registers when
-// the sample ends, so that the memory hardly idles.
+// The filter starts under programmatic dependent launch, once the sample's loads are on their way:
+// its own first loads follow them, so that the memory hardly idles until the bound is known.
 //
 // Of a segment only the best element counts, so the number of groups with one of the k best is at
 // most Poisson distributed with mean k * sampled / all, whatever the order of the elements. The
@@ -45,11 +45,12 @@ namespace detail {
 template <class Policy, ValueType kType>
 class SplitSample {
  public:
-  __device__ SplitSample(const RowSlots<kType>& slots, std::uint32_t num_wanted)
+  __device__ SplitSample(const RowSlots<kType>& slots, std::uint32_t num_wanted,
+                         const SplitStreamShape& shape)
       : num_wanted_(num_wanted) {
     // Where the k best are many among the slots, two slots have one between them too often.
     const std::uint32_t num_slots = slots.end_whole() - min(slots.first_whole(), slots.end_whole());
-    log2_slots_ = num_slots / 8 >= num_wanted ? 1 : 0;
+    log2_slots_ = num_slots / 8 >= num_wanted ? shape.log2_segment_slots : 0;
     first_slot_ = slots.first_segment(1u << log2_slots_);
     num_row_segments_ = (slots.end_whole() - min(first_slot_, slots.end_whole())) >> log2_slots_;
     num_segments_ = Policy::num_segments(num_row_segments_, num_wanted);
@@ -100,15 +101,16 @@ __device__ __forceinline__ std::uint32_t num_wanted_of(const TopkParams& params,
 template <class Policy, ValueType kType>
 __device__ __forceinline__ void find_split_bound(const RowSlots<kType>& slots,
                                                  std::uint32_t num_wanted,
-                                                 const Composite* row_groups,
-                                                 std::uint32_t num_groups, Composite* groups,
+                                                 const SplitStreamShape& shape,
+                                                 const Composite* row_groups, Composite* groups,
                                                  RadixCursor* cursor, FinishScratch& scratch) {
   constexpr int kThreads = Policy::kFilterThreads;
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
+  const std::uint32_t num_groups = shape.num_groups();
   Composite bound = kNoComposite;
   std::uint32_t best_key = kMaxKey;
   if (slots.num_items() > Policy::kStagedSurvivors) {
-    const SplitSample<Policy, kType> sample(slots, num_wanted);
+    const SplitSample<Policy, kType> sample(slots, num_wanted, shape);
     const std::uint32_t rank = sample.bound_rank(num_groups);
     if (rank < num_groups) {
       for (std::uint32_t i = threadIdx.x; i < num_groups; i += kThreads) groups[i] = row_groups[i];
@@ -137,7 +139,6 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
   __shared__ SplitStreamSampleSmem<kThreads> smem;
 
   // Everything before this kernel has ended: it was launched without the attribute.
-  ptx::launch_dependents();
   const std::int64_t row = blockIdx.x / shape.sample_ctas;
   const std::uint32_t part = blockIdx.x % shape.sample_ctas;
   const RowView view = row_view(params, row);
@@ -146,8 +147,8 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
   if (slots.num_items() <= Policy::kStagedSurvivors) return;
 
   const KeyMap<kType> key_map(params);
-  const detail::SplitSample<Policy, kType> sample(slots,
-                                                  detail::num_wanted_of(params, slots.num_items()));
+  const detail::SplitSample<Policy, kType> sample(
+      slots, detail::num_wanted_of(params, slots.num_items()), shape);
   const std::uint32_t log2_slots = sample.log2_slots();
   const std::uint32_t slot_in_segment = threadIdx.x & ((1u << log2_slots) - 1);
   const std::uint32_t num_segments = sample.num_segments();
@@ -166,6 +167,8 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
       slot[i] = sample.slot_of(segment) + slot_in_segment;
       bits[i] = slots.whole_slots()[slot[i]];
     }
+    // Not before: the filter's first loads queue up in front of what is sampled later.
+    ptx::launch_dependents();
 #pragma unroll
     for (int i = 0; i < Policy::kSampleInFlight; ++i) {
       if (base + i * step >= num_segments) continue;
@@ -195,7 +198,7 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
     split_stream_filter_kernel(const __grid_constant__ TopkParams params, SplitStreamShape shape,
                                SplitStreamWorkspace workspace) {
   constexpr int kThreads = Policy::kFilterThreads;
-  using Smem = SplitStreamFilterSmem<Policy::kMaxRows, Policy::kStagedSurvivors>;
+  using Smem = SplitStreamFilterSmem<Policy::kStagedSurvivors>;
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<Smem*>(dynamic_smem);
   auto* winners = reinterpret_cast<Composite*>(dynamic_smem + sizeof(Smem));
@@ -203,7 +206,8 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
 
   RowPart part{blockIdx.x / shape.parts, blockIdx.x % shape.parts, shape.parts};
   if (shape.is_ragged != 0) {
-    part = ragged_part<kThreads, Policy::kMinPartSlots, kType>(params, shape.parts, smem.ragged);
+    part = ragged_part<kThreads, Policy::kMaxRows, Policy::kMinPartSlots, kType>(
+        params, shape.parts, smem.ragged);
   }
   if (part.num_parts == 0) return;
   const std::int64_t row = part.row;
@@ -228,8 +232,9 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
     return;
   }
 
-  detail::find_split_bound<Policy>(slots, num_wanted, workspace.groups + row * shape.num_groups(),
-                                   shape.num_groups(), smem.groups, &smem.cursor, smem.finish);
+  detail::find_split_bound<Policy>(slots, num_wanted, shape,
+                                   workspace.groups + row * shape.num_groups(), smem.groups,
+                                   &smem.cursor, smem.finish);
   const Composite bound = smem.cursor.low();
   const SurvivorSink sink{smem.staged,           Policy::kStagedSurvivors,
                           &smem.num_staged,      workspace.survivors + row * shape.buffer_capacity,

@@ -13,9 +13,12 @@ bool split_stream_can_serve(const TopkParams& params, const DeviceLimits&) {
 Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
   using Policy = SplitStreamPolicy;
   const std::int64_t row_slots = params.num_cols * value_bytes(params.value_type) / 16 + 1;
-  const std::uint32_t num_segments = Policy::num_segments(static_cast<std::uint32_t>(row_slots / 2),
-                                                          static_cast<std::uint32_t>(params.k));
-  const std::uint32_t cta_segments = Policy::kSampleThreads / 2;
+  const bool is_small = params.num_rows * row_slots * 16 <= Policy::kSmallInputBytes;
+  const int log2_segment_slots = is_small ? 0 : 1;
+  const std::uint32_t num_segments =
+      Policy::num_segments(static_cast<std::uint32_t>(row_slots >> log2_segment_slots),
+                           static_cast<std::uint32_t>(params.k));
+  const std::uint32_t cta_segments = Policy::kSampleThreads >> log2_segment_slots;
   const std::int64_t winner_capacity =
       params.order == Order::kAny ? 0 : next_power_of_two(params.k);
   const std::int64_t resident_ctas = std::int64_t{limits.num_sms} * Policy::kFilterCtasPerSm;
@@ -25,7 +28,9 @@ Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
   shape.sample_ctas = static_cast<std::uint32_t>(
       std::clamp(next_power_of_two(num_segments / (cta_segments * Policy::kSampleInFlight)),
                  std::int64_t{1}, std::int64_t{Policy::kMaxSampleCtas}));
-  shape.groups_per_sample_cta = std::min(cta_segments, Policy::kMaxGroups / shape.sample_ctas);
+  shape.groups_per_sample_cta =
+      std::min(std::uint32_t{Policy::kSampleThreads / 2}, Policy::kMaxGroups / shape.sample_ctas);
+  shape.log2_segment_slots = static_cast<std::uint32_t>(log2_segment_slots);
   shape.is_ragged = !is_one_row && (params.begin.data != nullptr || params.end.data != nullptr ||
                                     params.page_table != nullptr);
   shape.parts = static_cast<std::uint32_t>(

@@ -16,12 +16,12 @@ struct alignas(16) SplitStreamSampleSmem {
 };
 
 // Of the filter: this, then winners[] where an order is asked for.
-template <std::uint32_t kMaxRows, std::uint32_t kStagedSurvivors>
+template <std::uint32_t kStagedSurvivors>
 struct alignas(16) SplitStreamFilterSmem {
   FinishScratch finish;
   RadixCursor cursor;  // from the bound up
   union {
-    RaggedScratch<kMaxRows> ragged;  // first
+    RaggedScratch ragged;  // first
     Composite groups[kStagedSurvivors];
     Composite staged[kStagedSurvivors];  // last
   };
@@ -33,7 +33,7 @@ struct alignas(16) SplitStreamFilterSmem {
 
 template <class Policy>
 constexpr std::size_t split_stream_filter_smem_bytes(std::size_t winner_capacity) {
-  return sizeof(SplitStreamFilterSmem<Policy::kMaxRows, Policy::kStagedSurvivors>) +
+  return sizeof(SplitStreamFilterSmem<Policy::kStagedSurvivors>) +
          sizeof(Composite) * winner_capacity;
 }
 

@@ -11,8 +11,11 @@ struct SplitStreamPolicy {
   static constexpr int kMaxK = 4096;
   static constexpr int kMaxRows = 1024;  // above, a CTA per row fills the device
 
-  // Sample: segments of two slots, 32 bytes, of which only the best element counts. Two
-  // neighbouring winners are then no more than one, whatever the order of the row's elements.
+  // Sample: segments of two slots, 32 bytes, of which only the best element counts. Neighbouring
+  // winners are then no more than one, whatever the order of the row's elements. DRAM reads 64
+  // bytes for either: where the input is small and time is latency, single slots let fewer elements
+  // of rows in order survive.
+  static constexpr std::int64_t kSmallInputBytes = std::int64_t{32} << 20;
   static constexpr int kSampleThreads = 512;
   static constexpr int kSampleInFlight = 2;
   // Of the k best so many are in the sample on average: more cost more reading (a segment takes 64
@@ -38,7 +41,7 @@ struct SplitStreamPolicy {
   static constexpr std::uint32_t kMinPartSlots = 1024;  // of 16 bytes
 
   // Shared memory for the CTAs of an SM; loads under way need the rest.
-  static constexpr int kSmemCarveoutPercent = 72;
+  static constexpr int kSmemCarveoutPercent = 58;
 
   // Survivors of a CTA in shared memory; shorter rows are not sampled.
   static constexpr std::uint32_t kStagedSurvivors = 4608;

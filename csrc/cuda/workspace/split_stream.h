@@ -14,6 +14,7 @@ namespace deepselect::cuda {
 struct SplitStreamShape {
   std::uint32_t sample_ctas;            // per row
   std::uint32_t groups_per_sample_cta;  // each leaves its best element
+  std::uint32_t log2_segment_slots;     // of a sampled segment, 0 or 1
   std::uint32_t parts;                  // of a row; where lengths are known on the device alone: of
                                         // all rows together, about
   std::uint32_t is_ragged;              // the latter
