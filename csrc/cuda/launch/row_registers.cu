@@ -8,8 +8,8 @@
 namespace deepselect::cuda {
 namespace {
 
-// Whether indices of whole rows are all there is to write, and rows begin at whole slots: the kernel
-// then comes without what the rest needs.
+// Whether indices of whole rows are all there is to write, and rows begin at whole slots: the
+// kernel then comes without what the rest needs.
 bool is_plain_call(const TopkParams& params) {
   const std::int64_t row_stride_bytes =
       params.input_row_stride_items * value_bytes(params.value_type);
@@ -40,11 +40,11 @@ bool launch_one_of(const LaunchContext& context) {
   const auto is_chosen = [&](int threads, int vectors) {
     return context.plan.row_threads == threads && context.plan.vectors_per_thread == vectors;
   };
-  return ((is_chosen(Policies::kThreads, Policies::kVectors) &&
-           (is_plain ? launch<kType, Policies, true>(context)
-                     : launch<kType, Policies, false>(context),
-            true)) ||
-          ...);
+  return (
+      (is_chosen(Policies::kThreads, Policies::kVectors) &&
+       (is_plain ? launch<kType, Policies, true>(context) : launch<kType, Policies, false>(context),
+        true)) ||
+      ...);
 }
 
 }  // namespace
@@ -53,10 +53,10 @@ void launch_row_registers(const LaunchContext& context) {
   dispatch_value_type(context.params.value_type, [&](auto value_type) {
     constexpr ValueType kType = decltype(value_type)::value;
     const bool is_launched =
-        launch_one_of<kType, RowRegisters8x4, RowRegisters32x4, RowRegisters64x4,
+        launch_one_of<kType, RowRegisters16x2, RowRegisters32x4, RowRegisters64x4,
                       RowRegisters128x4, RowRegisters256x4, RowRegisters512x4, RowRegisters32x1,
                       RowRegisters128x1, RowRegisters256x1, RowRegisters512x1, RowRegisters512x2,
-                       RowRegisters1024x2, RowRegisters1024x4>(context);
+                      RowRegisters1024x2, RowRegisters1024x4>(context);
     if constexpr (value_bytes(kType) == 4) {
       if (!is_launched) launch_one_of<kType, RowRegisters512x8>(context);
     }
