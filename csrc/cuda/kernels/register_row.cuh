@@ -217,7 +217,8 @@ class RegisterRow {
     }
   }
 
-  // Starts the copy of the whole slots of this warp's part of the team.
+  // Starts the copy of the slots of this warp's threads that are wholly inside the row, one of
+  // which at least waits for it: it must not outlive the CTA.
   __device__ __forceinline__ static void load_stage(const RowSlots<kType>& slots, Smem& smem,
                                                     uint4* stage) {
     if (Team::lane() == 0) {
@@ -225,8 +226,9 @@ class RegisterRow {
       const std::uint32_t first = Team::warp() * kMaxSlots;
       std::uint64_t* barrier = &smem.stage_barriers[Team::warp()];
       ptx::bulk_barrier_init(barrier);
-      if (first < slots.end_whole()) {
-        const std::uint32_t num_slots = min(slots.end_whole() - first, kMaxSlots);
+      if (first + kVectors <= slots.end_whole()) {
+        const std::uint32_t num_slots =
+            min((slots.end_whole() - first) / kVectors * kVectors, kMaxSlots);
         ptx::load_bulk(stage + first, slots.whole_slots() + first, 16 * num_slots, barrier);
       }
     }
@@ -317,7 +319,7 @@ class RegisterRow {
     }
   }
 
-  // The distance of item `item` less what masks() took off all of them.
+  // The distance of item `item`, perhaps less what masks() took off all of them.
   __device__ __forceinline__ std::uint32_t distance(std::uint32_t item,
                                                     const RowSlots<kType>& slots,
                                                     const KeyMap<kType>& key_map) const {
@@ -338,7 +340,7 @@ class RegisterRow {
   __device__ __forceinline__ std::uint32_t best_of(std::uint32_t group, std::uint32_t num_wanted,
                                                    const RowSlots<kType>& slots,
                                                    const KeyMap<kType>& key_map, Smem& smem) const {
-    // By distance, then by position; what all threads agree on.
+    // By distance, then by position.
     const auto place_in_order = [&](std::uint32_t item) {
       return std::uint64_t{distance(item, slots, key_map)} << 32 | (first_position_ + item);
     };
