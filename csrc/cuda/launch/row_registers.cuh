@@ -39,7 +39,7 @@ void launch_policy(const LaunchContext& context) {
 
 // Launches the policy that the plan chose; false where it is none of these.
 template <ValueType kType, class... Policies>
-bool launch_one_of(const LaunchContext& context) {
+bool launch_one_of(RowRegistersPolicyList<Policies...>, const LaunchContext& context) {
   const bool is_plain = is_plain_call(context.params);
   const auto is_chosen = [&](int threads, int vectors) {
     return context.plan.row_threads == threads && context.plan.vectors_per_thread == vectors;
@@ -55,12 +55,9 @@ bool launch_one_of(const LaunchContext& context) {
 
 template <ValueType kType>
 void launch_row_registers_of(const LaunchContext& context) {
-  const bool is_launched = detail::launch_one_of<
-      kType, RowRegisters16x2, RowRegisters32x4, RowRegisters64x4, RowRegisters128x4,
-      RowRegisters256x4, RowRegisters512x4, RowRegisters32x1, RowRegisters128x1, RowRegisters256x1,
-      RowRegisters512x1, RowRegisters512x2, RowRegisters1024x2, RowRegisters1024x4>(context);
+  const bool is_launched = detail::launch_one_of<kType>(RowRegistersPolicies{}, context);
   if constexpr (value_bytes(kType) == 4) {
-    if (!is_launched) detail::launch_one_of<kType, RowRegisters512x8>(context);
+    if (!is_launched) detail::launch_one_of<kType>(RowRegistersPolicies32Bit{}, context);
   }
 }
 

@@ -58,14 +58,18 @@ using RowRegisters512x8 = RowRegistersPolicy<512, 8, 2, true>;
 // The slots that the largest policies take.
 constexpr std::int64_t kRowRegistersMaxSlots = RowRegisters1024x4::kMaxSlots;
 
+// What is compiled; a plan chooses among them.
 template <class... Policies>
-constexpr bool are_valid() {
-  return (Policies::is_valid() && ...);
-}
-static_assert(are_valid<RowRegisters16x2, RowRegisters32x4, RowRegisters64x4, RowRegisters128x4,
-                        RowRegisters256x4, RowRegisters512x4, RowRegisters32x1, RowRegisters128x1,
-                        RowRegisters256x1, RowRegisters512x1, RowRegisters512x2, RowRegisters1024x2,
-                        RowRegisters1024x4, RowRegisters512x8>());
+struct RowRegistersPolicyList {
+  static constexpr bool is_valid() { return (Policies::is_valid() && ...); }
+};
+using RowRegistersPolicies =
+    RowRegistersPolicyList<RowRegisters16x2, RowRegisters32x4, RowRegisters64x4, RowRegisters128x4,
+                           RowRegisters256x4, RowRegisters512x4, RowRegisters32x1,
+                           RowRegisters128x1, RowRegisters256x1, RowRegisters512x1,
+                           RowRegisters512x2, RowRegisters1024x2, RowRegisters1024x4>;
+using RowRegistersPolicies32Bit = RowRegistersPolicyList<RowRegisters512x8>;
+static_assert(RowRegistersPolicies::is_valid() && RowRegistersPolicies32Bit::is_valid());
 
 // What a call is after: latency with at most as many rows as multiprocessors, both with at most
 // twice as many, throughput beyond. The policies of each were the fastest of 5 to 14 on an H200
