@@ -14,6 +14,7 @@
 #include "cuda/common/radix_cursor.h"
 #include "cuda/smem/row_radix.h"
 #include "cuda/tuning/row_radix.h"
+#include "cuda/tuning/row_registers.h"
 #include "cuda/tuning/split_stream.h"
 #include "expect.h"
 
@@ -90,6 +91,59 @@ void check_row_radix() {
   // The sort pads to a power of two.
   const Plan odd = make_plan(call(1, 65536, 513), kH200, Variant::kRowRadix);
   EXPECT(odd.smem_bytes == cuda::row_radix_smem_bytes(odd.survivor_capacity, 1024));
+}
+
+template <class... Policies>
+bool is_one_of(const Plan& plan, cuda::RowRegistersPolicyList<Policies...>) {
+  return ((plan.row_threads == Policies::kThreads &&
+           plan.vectors_per_thread == Policies::kVectors &&
+           plan.cta_threads == Policies::kThreads * Policies::kTeams) ||
+          ...);
+}
+
+// A row_registers plan that is compiled, holds the row and has room for its winners.
+void check_row_registers_plan(const TopkParams& params, const DeviceLimits& limits,
+                              std::int64_t num_slots) {
+  const Plan plan = make_plan(params, limits, Variant::kRowRegisters);
+  const int item_bytes = value_bytes(params.value_type);
+  EXPECT(is_one_of(plan, cuda::RowRegistersPolicies{}) ||
+         (item_bytes == 4 && is_one_of(plan, cuda::RowRegistersPolicies32Bit{})));
+  EXPECT(std::int64_t{plan.row_threads} * plan.vectors_per_thread >= num_slots);
+  const int num_teams = plan.cta_threads / plan.row_threads;
+  EXPECT(std::int64_t{plan.grid_ctas} * num_teams >= params.num_rows);
+  const bool is_sorted = params.order == Order::kValue;
+  EXPECT(!is_sorted || num_teams == 1);
+  const std::size_t winner_bytes = is_sorted ? sizeof(Composite) : sizeof(std::uint16_t);
+  EXPECT(plan.smem_bytes / static_cast<std::size_t>(num_teams) >=
+         winner_bytes * static_cast<std::size_t>(std::min(params.k, params.num_cols)));
+}
+
+void check_row_registers() {
+  for (const DeviceLimits& limits : kDevices) {
+    for (std::int64_t rows : {1, 100, 200, 5000}) {
+      for (std::int64_t slots = 1; slots < cuda::kRowRegistersMaxSlots; slots = slots * 3 / 2 + 1) {
+        for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat32}) {
+          for (Order order : {Order::kAny, Order::kValue}) {
+            TopkParams params = call(rows, slots * 16 / value_bytes(type), 64, type, order);
+            check_row_registers_plan(params, limits, slots);
+            // Rows that begin anywhere take a slot more.
+            params.input = reinterpret_cast<const void*>(2);
+            check_row_registers_plan(params, limits, slots + 1);
+          }
+        }
+      }
+    }
+  }
+  const TopkParams largest = call(1, cuda::kRowRegistersMaxSlots * 8, 64);
+  EXPECT(cuda::can_serve(Variant::kRowRegisters, largest, kH200));
+  const TopkParams larger = call(1, largest.num_cols + 8, 64);
+  EXPECT(!cuda::can_serve(Variant::kRowRegisters, larger, kH200));
+
+  // One row for each multiprocessor, two, many: fewer and fewer threads for each.
+  const auto threads = [](std::int64_t rows) {
+    return make_plan(call(rows, 4096, 512), kH200, Variant::kRowRegisters).row_threads;
+  };
+  EXPECT(threads(1) == 512 && threads(264) == 512 && threads(265) == 128);
 }
 
 void check_split() {
@@ -256,6 +310,7 @@ void check_refusals() {
 int main() {
   check_every_plan_fits();
   check_row_radix();
+  check_row_registers();
   check_split();
   check_cluster_row();
   for (int key_bits : {16, 32}) {

@@ -16,10 +16,8 @@ struct FoundBin {
 };
 
 // By the lanes of the team in one warp.
-template <class Team, std::uint32_t kBins>
+template <class Team, std::uint32_t kBins, int kBinsPerLane>
 __device__ __forceinline__ FoundBin search_bins(const std::uint32_t* bins, std::uint32_t rank) {
-  // Where a CTA waits for one warp, few steps count most; else it is the banks of shared memory.
-  constexpr int kBinsPerLane = Team::kWarps > 1 ? 16 : 8;
   constexpr std::uint32_t kStep = kBinsPerLane * Team::kLanes;
   static_assert(kBins % kStep == 0);
   std::uint32_t above = 0;
@@ -63,19 +61,20 @@ __device__ __forceinline__ FoundBin search_bins(const std::uint32_t* bins, std::
 }  // namespace detail
 
 // The bin of the element of rank `rank` (0 is the best) in complete bins, aligned to 16 bytes. The
-// whole team calls it; ends with a barrier where that is more than a warp, for which `shared` is
-// the way.
-template <class Team, std::uint32_t kBins>
+// lanes of the team in one warp search, each kBinsPerLane bins at a time: more are fewer steps, and
+// more conflicts between banks. The whole team calls it; ends with a barrier where that is more
+// than a warp, for which `shared` is the way.
+template <class Team, std::uint32_t kBins, int kBinsPerLane>
 __device__ __forceinline__ PivotBin team_pivot_bin(const std::uint32_t* bins, std::uint32_t rank,
                                                    PivotBin* shared) {
   if constexpr (Team::kWarps == 1) {
-    const auto [pivot, owner] = detail::search_bins<Team, kBins>(bins, rank);
+    const auto [pivot, owner] = detail::search_bins<Team, kBins, kBinsPerLane>(bins, rank);
     return {__shfl_sync(Team::lanes(), pivot.bin, owner),
             __shfl_sync(Team::lanes(), pivot.above, owner),
             __shfl_sync(Team::lanes(), pivot.count, owner)};
   } else {
     if (threadIdx.x < kWarpThreads) {
-      const auto [pivot, owner] = detail::search_bins<Team, kBins>(bins, rank);
+      const auto [pivot, owner] = detail::search_bins<Team, kBins, kBinsPerLane>(bins, rank);
       if (threadIdx.x == owner) *shared = pivot;
     }
     __syncthreads();

@@ -1,5 +1,5 @@
-// The row of row_registers: the threads of a team hold it, find the distances of the wanted elements
-// from its best key, and hand out their positions. kernels/row_registers.cuh says how.
+// The row of row_registers: the threads of a team hold it, find the distances of the wanted
+// elements from its best key, and hand out their positions. kernels/row_registers.cuh says how.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "cuda/common/pivot_bin.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/row_team.cuh"
+#include "cuda/ptx/bulk_load.cuh"
 #include "cuda/ptx/compare.cuh"
 #include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/row_registers.h"
@@ -26,7 +27,7 @@ struct DistanceSelection {
 };
 
 // A row in the registers of a team, as distances from its best key.
-template <ValueType kType, class Policy>
+template <ValueType kType, class Policy, bool kIsStaged>
 class RegisterRow {
  public:
   using Team = RowTeam<Policy::kThreads, Policy::kTeams>;
@@ -41,15 +42,24 @@ class RegisterRow {
 
   // Ends with a barrier where the team is more than a warp.
   __device__ __forceinline__ RegisterRow(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-                                         Smem& smem) {
+                                         Smem& smem, uint4* stage) {
     const std::uint32_t first_slot = Team::rank() * kVectors;
+    if constexpr (kIsStaged) load_stage(slots, smem, stage);
     first_position_ = slots.first_position(first_slot);
     uint4 bits[kVectors];
     valid_ = kAllItems;
     if (first_slot >= slots.first_whole() && first_slot + kVectors <= slots.end_whole()) {
       const uint4* source = slots.whole_slots() + first_slot;
+      if constexpr (kIsStaged) {
+        ptx::bulk_barrier_wait(&smem.stage_barriers[Team::warp()]);
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) bits[v] = source[v];
+        for (std::uint32_t v = 0; v < kVectors; ++v) {
+          bits[v] = stage[first_slot + (v + rotation()) % kVectors];
+        }
+      } else {
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v) bits[v] = source[v];
+      }
     } else {
       load_edge(slots, first_slot, bits);
     }
@@ -71,8 +81,7 @@ class RegisterRow {
 #pragma unroll
       for (int w = 1; w < kWords; ++w) best = max_of_words<kType>(best, words_[w]);
     }
-    best_key_ =
-        Team::max_of(greatest_key<kType>(key_map.keys_of_raised(best)), smem.warp_maxima);
+    best_key_ = Team::max_of(greatest_key<kType>(key_map.keys_of_raised(best)), smem.warp_maxima);
     // The distance of a key, best - key, is that of its raised form turned round where the order
     // is. No item is beyond the best: no borrow between those of a word.
     const std::uint32_t best_raised = key_map.keys_of_raised(best_key_ * kEveryItem);
@@ -100,7 +109,8 @@ class RegisterRow {
     std::uint32_t num_left = num_wanted;
     for (;;) {
       Team::sync();
-      const PivotBin pivot = team_pivot_bin<Team, kBins>(smem.bins, num_left - 1, &smem.pivot);
+      const PivotBin pivot =
+          team_pivot_bin<Team, kBins, Policy::kBinsPerLane>(smem.bins, num_left - 1, &smem.pivot);
       num_left -= pivot.above;
       first += pivot.bin << shift;
       const bool is_whole = shift == 0 || num_left == pivot.count;
@@ -138,8 +148,7 @@ class RegisterRow {
     // Elements above the group in the low half, those of it in the high half: at most 2^15 each.
     const std::uint32_t num_above = __popc(above);
     const std::uint32_t num_of_group = __popc(group);
-    const std::uint32_t before =
-        Team::sum_before(num_above | num_of_group << 16, smem.warp_totals);
+    const std::uint32_t before = Team::sum_before(num_above | num_of_group << 16, smem.warp_totals);
     const std::uint32_t group_before = min(before >> 16, selection.num_of_group);
     const std::uint32_t group_left = min(selection.num_of_group - group_before, num_of_group);
     if (group_left == 0) group = 0;
@@ -191,6 +200,39 @@ class RegisterRow {
       mask ^= 1u << bit;
       body(bit);
     }
+  }
+
+  // A thread's vectors out of the stage are taken in an order that starts elsewhere for every other
+  // thread, so that eight neighbours meet eight different groups of banks.
+  __device__ static std::uint32_t rotation() { return threadIdx.x / 2 % kVectors; }
+
+  // Bits of items as the vectors were taken, in order of position.
+  __device__ static std::uint32_t in_order(std::uint32_t mask) {
+    constexpr std::uint32_t kBits = kVectors * kItems;
+    const std::uint32_t places = rotation() * kItems;
+    if constexpr (kBits == 32) {
+      return __funnelshift_l(mask, mask, places);
+    } else {
+      return (mask << places | mask >> (kBits - places)) & kAllItems;
+    }
+  }
+
+  // Starts the copy of the slots of this warp's threads that are wholly inside the row, one of
+  // which at least waits for it: it must not outlive the CTA.
+  __device__ __forceinline__ static void load_stage(const RowSlots<kType>& slots, Smem& smem,
+                                                    uint4* stage) {
+    if (Team::lane() == 0) {
+      constexpr std::uint32_t kMaxSlots = Team::kLanes * kVectors;
+      const std::uint32_t first = Team::warp() * kMaxSlots;
+      std::uint64_t* barrier = &smem.stage_barriers[Team::warp()];
+      ptx::bulk_barrier_init(barrier);
+      if (first + kVectors <= slots.end_whole()) {
+        const std::uint32_t num_slots =
+            min((slots.end_whole() - first) / kVectors * kVectors, kMaxSlots);
+        ptx::load_bulk(stage + first, slots.whole_slots() + first, 16 * num_slots, barrier);
+      }
+    }
+    __syncwarp(Team::lanes());
   }
 
   // The slots of a thread that is not wholly inside the row.
@@ -277,30 +319,50 @@ class RegisterRow {
     }
   }
 
+  // The distance of item `item`, perhaps less what masks() took off all of them.
+  __device__ __forceinline__ std::uint32_t distance(std::uint32_t item,
+                                                    const RowSlots<kType>& slots,
+                                                    const KeyMap<kType>& key_map) const {
+    if constexpr (kVectors == 1) {
+      std::uint32_t word = words_[0];
+#pragma unroll
+      for (std::uint32_t w = 1; w < kWords; ++w) {
+        if (item / kItemsPerWord == w) word = words_[w];
+      }
+      return kItemsPerWord == 1 ? word : (item % 2 == 0 ? word & 0xFFFFu : word >> 16);
+    } else {  // read again rather than looked up: registers cannot be indexed
+      return best_key_ - key_map.key(slots.item(first_position_ + item));
+    }
+  }
+
   // The `num_wanted` best of the elements whose bits are set in the threads' `group`; at most
   // kMaxRanked over the team. The bins make room for them.
   __device__ __forceinline__ std::uint32_t best_of(std::uint32_t group, std::uint32_t num_wanted,
                                                    const RowSlots<kType>& slots,
-                                                   const KeyMap<kType>& key_map,
-                                                   Smem& smem) const {
-    // Read again rather than looked up: registers cannot be indexed.
-    const auto composite = [&](std::uint32_t item) {
-      const std::uint32_t position = first_position_ + item;
-      return composite_key(key_map.key(slots.item(position)), position);
+                                                   const KeyMap<kType>& key_map, Smem& smem) const {
+    // By distance, then by position.
+    const auto place_in_order = [&](std::uint32_t item) {
+      return std::uint64_t{distance(item, slots, key_map)} << 32 | (first_position_ + item);
     };
-    auto* list = reinterpret_cast<Composite*>(smem.bins);
-    if constexpr (Team::kWarps == 1) Team::sync();
+    auto* list = reinterpret_cast<std::uint64_t*>(smem.bins);
+    if constexpr (Team::kWarps == 1) Team::sync();  // the bins have been read
     for_each_bit(group, [&](std::uint32_t item) {
-      list[atomicAdd(&smem.num_ranked, 1u)] = composite(item);
+      list[atomicAdd(&smem.num_ranked, 1u)] = place_in_order(item);
     });
     Team::sync();
     const std::uint32_t size = smem.num_ranked;
+    for (std::uint32_t i = Team::rank(); i < size; i += Team::kThreads) {
+      const std::uint64_t own = list[i];
+      std::uint32_t rank = 0;
+#pragma unroll 4
+      for (std::uint32_t j = 0; j < size; ++j) rank += list[j] < own;
+      if (rank == num_wanted - 1) smem.last_ranked = own;
+    }
+    Team::sync();
+    const std::uint64_t last = smem.last_ranked;
     std::uint32_t best = 0;
     for_each_bit(group, [&](std::uint32_t item) {
-      const Composite own = composite(item);
-      std::uint32_t rank = 0;
-      for (std::uint32_t i = 0; i < size; ++i) rank += list[i] > own;
-      if (rank < num_wanted) best |= 1u << item;
+      if (place_in_order(item) <= last) best |= 1u << item;
     });
     return best;
   }
@@ -350,6 +412,7 @@ class RegisterRow {
       above = join(above_halves);
       reaching = join(reaching_halves);
     }
+    if (kIsStaged && valid_ == kAllItems) return {in_order(above), in_order(reaching)};
     return {above & valid_, reaching & valid_};
   }
 

@@ -30,6 +30,7 @@
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/kernels/register_row.cuh"
+#include "cuda/ptx/bulk_load.cuh"
 #include "cuda/ptx/launch_control.cuh"
 #include "cuda/smem/row_registers.h"
 #include "cuda/tuning/row_registers.h"
@@ -37,8 +38,8 @@
 
 namespace deepselect::cuda {
 
-// The parameters of a call that is_plain_call() of the launch found plain, with that written down for
-// the compiler: what windows, tables, values and the like would cost falls away.
+// The parameters of a call that is_plain_call() of the launch found plain, with that written down
+// for the compiler: what windows, tables, values and the like would cost falls away.
 __device__ __forceinline__ TopkParams plain_params(const TopkParams& params) {
   TopkParams plain = params;
   plain.begin.data = nullptr;
@@ -60,7 +61,8 @@ __device__ inline bool reads_row_tensors(const TopkParams& params) {
 
 template <ValueType kType, class Policy, bool kIsPlain>
 __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_t team_smem_bytes) {
-  using Row = RegisterRow<kType, Policy>;
+  constexpr bool kIsStaged = kIsPlain && Policy::kIsStaged && ptx::kHasBulkLoads;
+  using Row = RegisterRow<kType, Policy, kIsStaged>;
   using Team = typename Row::Team;
   constexpr int kThreads = Policy::kThreads;
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
@@ -91,7 +93,7 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
     output_of_row().template write_pads<kThreads>(0, Team::rank());
     return;
   }
-  Row register_row(slots, key_map, smem);
+  Row register_row(slots, key_map, smem, reinterpret_cast<uint4*>(winners));
   if (is_poison<kType>(params, register_row.best_key())) {
     output_of_row().template write_poison<kThreads>(Team::rank());
     return;
@@ -104,10 +106,11 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   const RowOutput<kType> output = output_of_row();
   if (Policy::kTeams == 1 && params.order == Order::kValue) {
     auto* composites = reinterpret_cast<Composite*>(winners);
-    register_row.emit_selected(selection, slots, key_map, smem, [&](std::uint32_t place, std::uint32_t position) {
-      // Read again rather than looked up: registers cannot be indexed.
-      composites[place] = composite_key(key_map.key(slots.item(position)), position);
-    });
+    register_row.emit_selected(
+        selection, slots, key_map, smem, [&](std::uint32_t place, std::uint32_t position) {
+          // Read again rather than looked up: registers cannot be indexed.
+          composites[place] = composite_key(key_map.key(slots.item(position)), position);
+        });
     __syncthreads();
     sort_winners<kThreads>(params.order, composites, num_wanted);
     write_winners<kThreads>(params, key_map, slots, output, composites, num_wanted);
@@ -116,16 +119,17 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   // A warp's winners have neighbouring places: where they are few, its stores do without a detour
   // through shared memory and another barrier.
   if (Policy::kVectors <= 2 && output.is_plain() && num_wanted <= kThreads) {
-    register_row.emit_selected(selection, slots, key_map, smem, [&](std::uint32_t place, std::uint32_t position) {
-      output.write_plain(place, position);
-    });
+    register_row.emit_selected(
+        selection, slots, key_map, smem,
+        [&](std::uint32_t place, std::uint32_t position) { output.write_plain(place, position); });
     if (num_wanted < params.k) output.template write_pads<kThreads>(num_wanted, Team::rank());
     return;
   }
   auto* positions = reinterpret_cast<std::uint16_t*>(winners);
-  register_row.emit_selected(selection, slots, key_map, smem, [&](std::uint32_t place, std::uint32_t position) {
-    positions[place] = static_cast<std::uint16_t>(position);
-  });
+  register_row.emit_selected(selection, slots, key_map, smem,
+                             [&](std::uint32_t place, std::uint32_t position) {
+                               positions[place] = static_cast<std::uint16_t>(position);
+                             });
   Team::sync();
   output.template write_positions<kThreads>(positions, num_wanted, slots, Team::rank());
   if (num_wanted < params.k) output.template write_pads<kThreads>(num_wanted, Team::rank());

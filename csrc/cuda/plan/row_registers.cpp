@@ -34,7 +34,8 @@ struct Shape {
   std::int32_t threads;
   std::int32_t vectors;
   std::int32_t teams;
-  std::size_t smem_bytes;  // of a team, without winners
+  std::size_t smem_bytes;   // of a team, without winners
+  std::size_t stage_bytes;  // that the row takes before its winners do
 };
 
 // The smallest policy that holds the row.
@@ -43,7 +44,8 @@ Shape smallest(std::int64_t num_slots) {
   if constexpr (sizeof...(Others) > 0) {
     if (num_slots > Policy::kMaxSlots) return smallest<Others...>(num_slots);
   }
-  return {Policy::kThreads, Policy::kVectors, Policy::kTeams, sizeof(RowRegistersSmemOf<Policy>)};
+  return {Policy::kThreads, Policy::kVectors, Policy::kTeams, sizeof(RowRegistersSmemOf<Policy>),
+          Policy::kIsStaged ? 16 * static_cast<std::size_t>(Policy::kMaxSlots) : 0};
 }
 
 Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
@@ -53,26 +55,33 @@ Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
     if (!is_sorted && num_slots <= RowRegisters32x1::kMaxSlots) {
       return smallest<RowRegisters32x1>(num_slots);
     }
-    return smallest<RowRegisters128x1, RowRegisters256x1, RowRegisters512x1,
+    return smallest<RowRegisters128x1, RowRegisters256x1, RowRegisters512x1, RowRegisters512x2,
                     RowRegisters1024x2, RowRegisters1024x4>(num_slots);
   }
   if (num_slots > RowRegisters512x4::kMaxSlots) {
     return value_bytes(params.value_type) == 4 ? smallest<RowRegisters512x8>(num_slots)
                                                : smallest<RowRegisters1024x4>(num_slots);
   }
-  if (params.num_rows <= kRowRegistersLatencyRowsPerSm * std::int64_t{limits.num_sms}) {
+  if (params.num_rows <= kRowRegistersPairRowsPerSm * std::int64_t{limits.num_sms}) {
     if (!is_sorted && num_slots <= RowRegisters32x1::kMaxSlots) {
       return smallest<RowRegisters32x1>(num_slots);
     }
-    return smallest<RowRegisters128x1, RowRegisters256x1, RowRegisters512x1, RowRegisters512x2,
-                    RowRegisters512x4>(num_slots);
+    // Half of what it could hold: the more CTAs fit, the less evenly the pairs are spread.
+    if (num_slots <= RowRegisters256x1::kMaxSlots / 2) {
+      return smallest<RowRegisters256x1>(num_slots);
+    }
+    return smallest<RowRegisters512x1, RowRegisters512x2, RowRegisters512x4>(num_slots);
   }
   if (is_sorted) {
     return smallest<RowRegisters64x4, RowRegisters128x4, RowRegisters256x4, RowRegisters512x4>(
         num_slots);
   }
-  return smallest<RowRegisters8x4, RowRegisters32x4, RowRegisters64x4,
-                  RowRegisters128x4, RowRegisters256x4, RowRegisters512x4>(num_slots);
+  return smallest<RowRegisters16x2, RowRegisters32x4, RowRegisters64x4, RowRegisters128x4,
+                  RowRegisters256x4, RowRegisters512x4>(num_slots);
+}
+
+std::size_t team_smem_bytes(const Shape& shape, const TopkParams& params) {
+  return shape.smem_bytes + std::max(shape.stage_bytes, winner_bytes(params));
 }
 
 }  // namespace
@@ -80,7 +89,7 @@ Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
 bool row_registers_can_serve(const TopkParams& params, const DeviceLimits& limits) {
   if (max_slots(params) > kRowRegistersMaxSlots) return false;
   const Shape shape = shape_of(params, limits);
-  return static_cast<std::size_t>(shape.teams) * (shape.smem_bytes + winner_bytes(params)) <=
+  return static_cast<std::size_t>(shape.teams) * team_smem_bytes(shape, params) <=
          static_cast<std::size_t>(limits.smem_bytes_per_cta);
 }
 
@@ -94,8 +103,7 @@ Plan plan_row_registers(const TopkParams& params, const DeviceLimits& limits) {
   plan.vectors_per_thread = shape.vectors;
   plan.cluster_ctas = 1;
   plan.ctas_per_row = shape.teams == 1 ? 1 : 0;
-  plan.smem_bytes =
-      static_cast<std::size_t>(shape.teams) * (shape.smem_bytes + winner_bytes(params));
+  plan.smem_bytes = static_cast<std::size_t>(shape.teams) * team_smem_bytes(shape, params);
   return plan;
 }
 
