@@ -94,8 +94,8 @@ class GuardedDeviceMemory:
         return torch.as_tensor(_Bytes(self._address + start, num_bytes), device="cuda").view(dtype)
 
     def tensor_past_end(self) -> Tensor:
-        """Sixteen bytes that are not there."""
-        return torch.as_tensor(_Bytes(self._address + self.num_bytes, 16), device="cuda")
+        """The last sixteen bytes, and sixteen more that are not there."""
+        return torch.as_tensor(_Bytes(self._address + self.num_bytes - 16, 32), device="cuda")
 
 
 class Arena:
