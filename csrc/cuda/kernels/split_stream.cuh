@@ -25,6 +25,7 @@
 #include "cuda/common/composite_passes.cuh"
 #include "cuda/common/finish.cuh"
 #include "cuda/common/part_filter.cuh"
+#include "cuda/common/pass_counts.cuh"
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_passes.cuh"
 #include "cuda/common/row_slots.cuh"
@@ -282,6 +283,7 @@ __global__ void __launch_bounds__(Policy::kFinishThreads, 1)
     return;
   }
   const std::uint32_t num_survivors = counters.num_survivors;
+  if (part == 0) note_pass(num_survivors);
   if (num_survivors >= num_wanted && num_survivors <= capacity) {
     if (part != 0) return;
     detail::finish_split_row<Policy>(params, shape, key_map, slots, output, buffer, num_survivors,
@@ -327,6 +329,7 @@ __global__ void __launch_bounds__(Policy::kFinishThreads, 1)
   if (smem.is_last == 0) return;
   __threadfence();
   const std::uint32_t num_repaired = *const_cast<volatile std::uint32_t*>(&counters.num_repaired);
+  note_pass(num_repaired);
   if (num_repaired >= num_wanted && num_repaired <= capacity) {
     detail::finish_split_row<Policy>(params, shape, key_map, slots, output, second_buffer,
                                      num_repaired, num_wanted, survivors, winners, smem);

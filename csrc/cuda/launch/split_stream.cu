@@ -37,3 +37,5 @@ void launch_split_stream(const LaunchContext& context) {
 }
 
 }  // namespace deepselect::cuda
+
+DEEPSELECT_EXPORT_PASS_COUNTS()

@@ -70,13 +70,19 @@ def replaced(replacements: Sequence[Replacement]) -> dict[str, str]:
     return texts
 
 
-def build(variant: str, replacements: Sequence[Replacement], architecture: str) -> Built:
+def build(
+    variant: str,
+    replacements: Sequence[Replacement],
+    architecture: str,
+    defines: Sequence[str] = (),
+) -> Built:
     """Compiles a candidate, unless it is there from before.
 
     Args:
         variant: name, as in ``csrc/cuda/launch``.
         replacements: what differs from the sources.
         architecture: such as ``sm_90``.
+        defines: macros.
 
     Raises:
         BuildError: it does not compile, or there is no nvcc.
@@ -85,7 +91,8 @@ def build(variant: str, replacements: Sequence[Replacement], architecture: str) 
     texts = replaced(replacements)
     sources = [path for path in sorted(_CSRC.rglob("*")) if path.suffix in (".h", ".cpp", ".cuh")]
     sources += [_CSRC / "cuda" / "launch" / f"{variant}.cu", _SHIM]
-    digest = hashlib.sha256(f"{variant} {architecture} {_FLAGS} {sorted(texts.items())}".encode())
+    options = (*_FLAGS, f"-arch={architecture}", *(f"-D{define}" for define in defines))
+    digest = hashlib.sha256(f"{variant} {options} {sorted(texts.items())}".encode())
     for source in sources:
         digest.update(source.read_bytes())
     directory = _BUILD / f"{variant}_{digest.hexdigest()[:16]}"
@@ -101,8 +108,12 @@ def build(variant: str, replacements: Sequence[Replacement], architecture: str) 
         raise BuildError("nvcc is not on the PATH")
     camel = "".join(word.capitalize() for word in variant.split("_"))
     plan = _CSRC / "cuda" / "plan"
-    command = [nvcc, *_FLAGS, f"-arch={architecture}"]
-    command += [f"-DCANDIDATE_VARIANT=k{camel}", f"-DCANDIDATE_LAUNCH=launch_{variant}"]
+    command = [
+        nvcc,
+        *options,
+        f"-DCANDIDATE_VARIANT=k{camel}",
+        f"-DCANDIDATE_LAUNCH=launch_{variant}",
+    ]
     command += ["-I", directory / "include", "-I", _CSRC, "-I", _CSRC / "include"]
     command += [_SHIM, plan.with_suffix(".cpp"), *sorted(plan.glob("*.cpp"))]
     command += [_CSRC / "cuda" / "launch" / name for name in ("check.cpp", f"{variant}.cu")]
@@ -118,10 +129,15 @@ def build(variant: str, replacements: Sequence[Replacement], architecture: str) 
 
 
 class Candidate:
-    """Calls a candidate's library as the benchmarks call the op."""
+    """Calls a candidate's library as the benchmarks call the op.
+
+    Attributes:
+        library: for what else it exports.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._topk = ctypes.CDLL(str(path)).candidate_topk
+        self.library = ctypes.CDLL(str(path))
+        self._topk = self.library.candidate_topk
         self._topk.restype = ctypes.c_char_p
 
     def __call__(
