@@ -58,7 +58,12 @@ class Shape:
 
 
 # Every variant is made for at least one of them.
-SHAPES = (Shape(64, 2000, 100), Shape(8, 70_000, 512), Shape(4, 20_000, 5000))
+SHAPES = (
+    Shape(300, 256, 8),
+    Shape(64, 2000, 100),
+    Shape(8, 70_000, 512),
+    Shape(4, 20_000, 5000),
+)
 
 
 def served(forced: Variant, shapes: Sequence[Shape] = SHAPES) -> Iterator[Shape]:
