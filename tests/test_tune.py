@@ -32,10 +32,11 @@ def test_values_that_are_not_there_once() -> None:
 
 
 def test_replacements_build_upon_each_other() -> None:
-    name = "cuda/tuning/row_stream.h"
-    before = "kItemsPerSample = 32;"
-    twice = [Replacement(name, before, "kX = 1;"), Replacement(name, "kX = 1;", "kX = 2;")]
-    assert "kX = 2;" in replaced(twice)[name]
+    name = "cuda/tuning/choice.h"
+    twice = [Replacement(name, "#pragma once", "one"), Replacement(name, "one\n", "two\n")]
+    changed = replaced(twice)[name]
+    assert "two\n" in changed
+    assert "#pragma once" not in changed
     with pytest.raises(ValueError, match="0 times 'no such text', wanted 1"):
         replaced([Replacement(name, "no such text", "")])
 
