@@ -251,4 +251,4 @@ def test_model_of_the_sampled_bounds(model: pass_counts.Model) -> None:
     assert row.num_reaching(row.ascending[-k]) == k
     for seed in range(20):
         prediction = model(row, k, np.random.default_rng(seed))
-        assert k < prediction.least < prediction.most < prediction.capacity < n
+        assert k < prediction.least < prediction.most < prediction.capacity

@@ -97,13 +97,15 @@ class Row:
 Model = Callable[[Row, int, np.random.Generator], Prediction]
 
 
-def _sample(num_items: int, num_segments: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _sample(
+    num_items: int, num_segments: int, segment_slots: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """Positions, (segments, slots, items): a segment anywhere in each of equal stretches."""
-    segment_items = _SLOTS_PER_SEGMENT * _ITEMS_PER_SLOT
+    segment_items = segment_slots * _ITEMS_PER_SLOT
     edges = np.arange(num_segments + 1) * (num_items // segment_items) // num_segments
     chosen = rng.integers(edges[:-1], edges[1:])
     return (chosen[:, None] * segment_items + np.arange(segment_items)).reshape(
-        num_segments, _SLOTS_PER_SEGMENT, _ITEMS_PER_SLOT
+        num_segments, segment_slots, _ITEMS_PER_SLOT
     )
 
 
@@ -127,7 +129,8 @@ def row_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:
     num_slots = len(row) // _ITEMS_PER_SLOT + 1
     while 2 * vectors <= max_vectors and num_slots / items_per_sample > threads * vectors:
         vectors *= 2
-    positions = _sample(len(row), threads * vectors // _SLOTS_PER_SEGMENT, rng)
+    num_segments = threads * vectors // _SLOTS_PER_SEGMENT
+    positions = _sample(len(row), num_segments, _SLOTS_PER_SEGMENT, rng)
     fraction = positions.size / len(row)
     mean = k * fraction
     deviation = math.sqrt(mean * (1 - fraction))
@@ -156,7 +159,8 @@ def split_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:
     small = "kMinSampleCtas" if k <= value("kSmallK") else "kMinSampleCtasLargeK"
     planned = row_segments // value("kSparsestSample") // value("kSegmentsPerSampleCta")
     num_groups = 32 * min(max(planned, value(small)), value("kMaxSampleCtas"))
-    slots = row.keys[_sample(len(row), num_segments, rng)].max(axis=-1).ravel()
+    positions = _sample(len(row), num_segments, _SLOTS_PER_SEGMENT, rng)
+    slots = row.keys[positions].max(axis=-1).ravel()
     group = np.arange(slots.size) % num_groups
     bests = np.full(num_groups, -1, dtype=np.int64)
     np.maximum.at(bests, group, slots)
