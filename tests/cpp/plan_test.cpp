@@ -97,18 +97,27 @@ void check_split() {
   const Plan huge = make_plan(call(1, 1 << 28, 32, ValueType::kFloat32), kH200);
   EXPECT(huge.variant == Variant::kSplitStream);
   const cuda::SplitStreamShape& shape = huge.split_stream;
-  EXPECT(shape.filter_ctas >= 132 && huge.grid_ctas == shape.filter_ctas);
-  EXPECT(shape.finish_ctas == 132);
+  EXPECT(shape.parts >= 132 && huge.grid_ctas == shape.parts);
   EXPECT(shape.sample_ctas == cuda::SplitStreamPolicy::kMaxSampleCtas);
+  EXPECT(shape.num_groups() == cuda::SplitStreamPolicy::kMaxGroups);
   EXPECT(huge.workspace_bytes == cuda::SplitStreamWorkspace::num_bytes(shape, 1));
 
-  // Everywhere: the finish has room for the winners and more, the buffer for what is staged.
+  // Lengths that only the device knows: CTAs for all rows together, and one more for each.
+  TopkParams windows = call(256, 1 << 20, 512);
+  windows.end = {&windows, 1, IndexType::kInt32, {}};
+  const Plan ragged = make_plan(windows, kH200, Variant::kSplitStream);
+  EXPECT(ragged.split_stream.is_ragged == 1);
+  EXPECT(ragged.grid_ctas >= ragged.split_stream.parts + 256);
+
+  // Everywhere: the buffer has room for a CTA's list and for more than the winners, and every
+  // group has at least a thread of its own.
   for (const DeviceLimits& limits : kDevices) {
     for (std::int64_t k : {1, 512, 4096}) {
       const Plan plan = make_plan(call(8, 1 << 20, k), limits, Variant::kSplitStream);
-      EXPECT(plan.split_stream.on_chip_capacity > k);
-      EXPECT(plan.split_stream.buffer_capacity >= plan.split_stream.on_chip_capacity);
-      EXPECT(plan.split_stream.filter_ctas >= 1 && plan.split_stream.sample_ctas >= 1);
+      EXPECT(plan.split_stream.buffer_capacity > k);
+      EXPECT(plan.split_stream.buffer_capacity >= cuda::SplitStreamPolicy::kStagedSurvivors);
+      EXPECT(plan.split_stream.parts >= 1 && plan.split_stream.sample_ctas >= 1);
+      EXPECT(plan.split_stream.groups_per_sample_cta <= cuda::SplitStreamPolicy::kSampleThreads);
     }
   }
 

@@ -147,28 +147,34 @@ def row_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:
 
 
 def split_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:
-    """As csrc/cuda/kernels/split_stream.cuh: the bests of groups of slots are what is ranked."""
+    """As csrc/cuda/kernels/split_stream.cuh: the bests of groups of segments are what is ranked."""
 
     def value(name: str) -> int:
-        return int(tuning("split_stream", name))
+        base, _, shift = tuning("split_stream", name).partition(" << ")
+        return int(re.sub(r"std::int64_t\{(\d+)\}", r"\1", base)) << int(shift or 0)
 
-    row_segments = len(row) // (_SLOTS_PER_SEGMENT * _ITEMS_PER_SLOT)
-    few = min(row_segments // value("kDensestSample"), value("kMinSegments"))
-    for_rank = row_segments * value("kMaxSampledWinners") // k
-    num_segments = max(row_segments // value("kSparsestSample"), min(few, for_rank))
-    small = "kMinSampleCtas" if k <= value("kSmallK") else "kMinSampleCtasLargeK"
-    planned = row_segments // value("kSparsestSample") // value("kSegmentsPerSampleCta")
-    num_groups = 32 * min(max(planned, value(small)), value("kMaxSampleCtas"))
-    positions = _sample(len(row), num_segments, _SLOTS_PER_SEGMENT, rng)
-    slots = row.keys[positions].max(axis=-1).ravel()
-    group = np.arange(slots.size) % num_groups
-    bests = np.full(num_groups, -1, dtype=np.int64)
-    np.maximum.at(bests, group, slots)
+    num_bytes = _NUM_ROWS * (len(row) // _ITEMS_PER_SLOT + 1) * 16
+    segment_slots = 1 if num_bytes <= value("kSmallInputBytes") else 2
+    row_segments = len(row) // (segment_slots * _ITEMS_PER_SLOT)
+    wanted = max(row_segments * value("kSampledWinners") // k, value("kMinSegments"))
+    most = min(row_segments // value("kSegmentsPerSample"), value("kMaxSegments"))
+    num_segments = min(wanted, most)
+    threads = value("kSampleThreads") // segment_slots
+    planned = num_segments // (threads * value("kSampleInFlight"))
+    ctas = min(1 << max(planned - 1, 0).bit_length(), value("kMaxSampleCtas"))
+    cta_groups = min(value("kSampleThreads") // 2, value("kMaxGroups") // ctas)
+    segment = np.arange(num_segments)
+    group = segment % ctas * cta_groups + segment // ctas % threads % cta_groups
+    bests = np.full(ctas * cta_groups, -1, dtype=np.int64)
+    positions = _sample(len(row), num_segments, segment_slots, rng)
+    np.maximum.at(bests, group, row.keys[positions].max(axis=(1, 2)))
     mean = k * num_segments / row_segments
     sigmas = float(tuning("split_stream", "kSigmas").rstrip("f"))
     rank = value("kSpareRank") + int(mean + sigmas * math.sqrt(mean))
-    capacity = max(value("kMinSurvivorBuffer"), k * value("kSurvivorBufferPerK"))
-    return _prediction(row, bests, rank, rank // 16 + 1, capacity)
+    slack = rank // value("kRankSlackDivisor") + 1
+    per_row = value("kSurvivorBuffers") // _NUM_ROWS
+    capacity = min(max(per_row, value("kMinSurvivorBuffer")), value("kMaxSurvivorBuffer"))
+    return _prediction(row, bests, rank, slack, capacity)
 
 
 class _Counts(ctypes.Structure):

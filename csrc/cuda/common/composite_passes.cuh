@@ -1,5 +1,4 @@
-// Passes of a CTA over composites in shared or global memory: a bound of given rank, and the best
-// of more survivors than fit on chip.
+// Passes of a CTA over composites in shared or global memory: a bound of given rank.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +27,6 @@ __device__ Composite rank_bound(const Composite* data, std::uint32_t num_items, 
     clear_bins<kThreads>(histogram);
     __syncthreads();
   }
-}
-
-// Copies those of `data[0, num_items)` that reach `bound` to `buffer`, counted by `*num_copied` in
-// shared memory, which is zero; there must be room. All threads of the CTA call it; ends complete.
-template <int kThreads>
-__device__ void copy_reaching(const Composite* data, std::uint32_t num_items, Composite bound,
-                              Composite* buffer, std::uint32_t* num_copied) {
-  for (std::uint32_t base = 0; base < num_items; base += kThreads) {
-    const std::uint32_t i = base + threadIdx.x;
-    const Composite composite = i < num_items ? data[i] : kNoComposite;
-    const bool reaches = i < num_items && composite >= bound;
-    const std::uint32_t place = warp_reserve<1>(reaches, num_copied);
-    if (reaches) buffer[place] = composite;
-  }
-  __syncthreads();
 }
 
 }  // namespace deepselect::cuda

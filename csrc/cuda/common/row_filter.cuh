@@ -44,8 +44,21 @@ class HitMask {
   __device__ __forceinline__ void drop(int vector) {
     bits_ &= ~(kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector));
   }
+  // An item of a vector; both are compile-time constants.
+  __device__ __forceinline__ void drop_item(int vector, int item) {
+    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+    const int bit = kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16;
+    bits_ &= ~(1u << bit);
+  }
+  // Whether it is a hit, of any vector and item.
+  __device__ __forceinline__ bool has(std::uint32_t vector, std::uint32_t item) const {
+    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+    return (bits_ >> (kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16) & 1) != 0;
+  }
+  __device__ __forceinline__ void merge(const HitMask& other) { bits_ |= other.bits_; }
 
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
+  __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
 
   // Removes a hit and tells its vector and its place in it.
   __device__ __forceinline__ void pop(std::uint32_t* vector, std::uint32_t* item) {

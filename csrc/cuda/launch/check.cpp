@@ -38,7 +38,7 @@ void raise_cuda_error(Variant variant, const char* what, cudaError_t status) {
 }
 
 void KernelSetup::ensure(const void* kernel, const LaunchContext& context,
-                         bool allow_non_portable_cluster) {
+                         bool allow_non_portable_cluster, std::int32_t smem_carveout_percent) {
   const std::int32_t device = context.device_index;
   const bool is_known = device < kMaxDevices;
   if (is_known && done_[device].load(std::memory_order_acquire)) return;
@@ -53,6 +53,11 @@ void KernelSetup::ensure(const void* kernel, const LaunchContext& context,
   if (allow_non_portable_cluster) {
     check_cuda(context.plan.variant, "cudaFuncSetAttribute",
                cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  }
+  if (smem_carveout_percent >= 0) {
+    check_cuda(context.plan.variant, "cudaFuncSetAttribute",
+               cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                    smem_carveout_percent));
   }
   if (is_known) done_[device].store(true, std::memory_order_release);
 }

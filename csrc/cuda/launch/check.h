@@ -23,8 +23,10 @@ inline void check_cuda(Variant variant, const char* what, cudaError_t status) {
 // One static instance per kernel.
 class KernelSetup {
  public:
+  // `smem_carveout_percent` of an SM's memory are asked for as shared memory; negative: the driver
+  // chooses.
   void ensure(const void* kernel, const LaunchContext& context,
-              bool allow_non_portable_cluster = false);
+              bool allow_non_portable_cluster = false, std::int32_t smem_carveout_percent = -1);
 
  private:
   static constexpr std::int32_t kMaxDevices = 64;

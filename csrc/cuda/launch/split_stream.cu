@@ -18,21 +18,20 @@ void launch_split_stream(const LaunchContext& context) {
     constexpr ValueType kType = decltype(value_type)::value;
     const auto sample = split_stream_sample_kernel<kType, Policy>;
     const auto filter = split_stream_filter_kernel<kType, Policy>;
-    const auto finish = split_stream_finish_kernel<kType, Policy>;
+    static KernelSetup sample_setup;
     static KernelSetup filter_setup;
-    static KernelSetup finish_setup;
-    filter_setup.ensure(reinterpret_cast<const void*>(filter), context);
-    finish_setup.ensure(reinterpret_cast<const void*>(finish), context);
+    // A multiprocessor has to be idle to change its share of shared memory: the filter would not
+    // start beside a sample that runs with another.
+    sample_setup.ensure(reinterpret_cast<const void*>(sample), context, false,
+                        Policy::kSmemCarveoutPercent);
+    filter_setup.ensure(reinterpret_cast<const void*>(filter), context, false,
+                        Policy::kSmemCarveoutPercent);
 
     KernelShape launch_shape{num_rows * shape.sample_ctas, Policy::kSampleThreads, 0};
     launch_kernel(context, sample, launch_shape, params, shape, workspace);
-    launch_shape = {plan.grid_ctas, plan.cta_threads,
-                    split_stream_filter_smem_bytes<Policy::kStagedSurvivors>(shape.num_groups())};
+    launch_shape = {plan.grid_ctas, plan.cta_threads, plan.smem_bytes};
     launch_shape.starts_early = true;
     launch_kernel(context, filter, launch_shape, params, shape, workspace);
-    launch_shape = {num_rows * shape.finish_ctas, Policy::kFinishThreads, plan.smem_bytes};
-    launch_shape.starts_early = true;
-    launch_kernel(context, finish, launch_shape, params, shape, workspace);
   });
 }
 

@@ -13,41 +13,46 @@ bool split_stream_can_serve(const TopkParams& params, const DeviceLimits&) {
 Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
   using Policy = SplitStreamPolicy;
   const std::int64_t row_slots = params.num_cols * value_bytes(params.value_type) / 16 + 1;
-  const std::int64_t sampled_segments = row_slots / 8 / Policy::kSparsestSample;
-  const std::int64_t tile_slots = std::int64_t{Policy::kFilterThreads} * Policy::kFilterInFlight;
-  const std::int64_t row_tiles = (row_slots + tile_slots - 1) / tile_slots;
-  const std::int64_t winner_capacity = next_power_of_two(params.k);
-  const std::int64_t smem_left =
-      limits.smem_bytes_per_cta - static_cast<std::int64_t>(split_stream_finish_smem_bytes(
-                                      0, static_cast<std::size_t>(winner_capacity)));
+  const bool is_small = params.num_rows * row_slots * 16 <= Policy::kSmallInputBytes;
+  const int log2_segment_slots = is_small ? 0 : 1;
+  const std::uint32_t num_segments =
+      Policy::num_segments(static_cast<std::uint32_t>(row_slots >> log2_segment_slots),
+                           static_cast<std::uint32_t>(params.k));
+  const std::uint32_t cta_segments = Policy::kSampleThreads >> log2_segment_slots;
+  const std::int64_t winner_capacity =
+      params.order == Order::kAny ? 0 : next_power_of_two(params.k);
+  const std::int64_t resident_ctas = std::int64_t{limits.num_sms} * Policy::kFilterCtasPerSm;
+  const bool is_one_row = params.num_rows == 1;
 
   SplitStreamShape shape{};
   shape.sample_ctas = static_cast<std::uint32_t>(
-      std::clamp(sampled_segments / Policy::kSegmentsPerSampleCta,
-                 std::int64_t{params.k > Policy::kSmallK ? Policy::kMinSampleCtasLargeK
-                                                         : Policy::kMinSampleCtas},
-                 std::int64_t{Policy::kMaxSampleCtas}));
-  shape.filter_ctas = static_cast<std::uint32_t>(
-      std::clamp(std::int64_t{limits.num_sms} * Policy::kFilterCtasPerSm / params.num_rows,
-                 std::int64_t{1}, row_tiles));
-  shape.finish_ctas =
-      static_cast<std::uint32_t>(std::max(limits.num_sms / params.num_rows, std::int64_t{1}));
+      std::clamp(next_power_of_two(num_segments / (cta_segments * Policy::kSampleInFlight)),
+                 std::int64_t{1}, std::int64_t{Policy::kMaxSampleCtas}));
+  shape.groups_per_sample_cta =
+      std::min(std::uint32_t{Policy::kSampleThreads / 2}, Policy::kMaxGroups / shape.sample_ctas);
+  shape.log2_segment_slots = static_cast<std::uint32_t>(log2_segment_slots);
+  shape.is_ragged = !is_one_row && (params.begin.data != nullptr || params.end.data != nullptr ||
+                                    params.page_table != nullptr);
+  shape.parts = static_cast<std::uint32_t>(
+      shape.is_ragged ? resident_ctas
+                      : std::clamp(resident_ctas / params.num_rows, std::int64_t{1},
+                                   row_slots / std::int64_t{Policy::kMinPartSlots} + 1));
+  // Even: survivors are read in pairs.
   shape.buffer_capacity = static_cast<std::uint32_t>(
-      std::max(std::int64_t{Policy::kMinSurvivorBuffer}, Policy::kSurvivorBufferPerK * params.k));
-  shape.on_chip_capacity = static_cast<std::uint32_t>(
-      std::min(std::int64_t{Policy::kOnChipSurvivors},
-               smem_left / static_cast<std::int64_t>(sizeof(Composite))));
+      std::clamp(Policy::kSurvivorBuffers / params.num_rows / 2 * 2, Policy::kMinSurvivorBuffer,
+                 Policy::kMaxSurvivorBuffer));
 
   Plan plan{};
   plan.variant = Variant::kSplitStream;
   plan.split_stream = shape;
-  plan.grid_ctas = static_cast<std::uint32_t>(params.num_rows) * shape.filter_ctas;
+  plan.grid_ctas = static_cast<std::uint32_t>(shape.is_ragged ? resident_ctas + params.num_rows
+                                                              : params.num_rows * shape.parts);
   plan.cta_threads = Policy::kFilterThreads;
   plan.cluster_ctas = 1;
-  plan.ctas_per_row = static_cast<std::int32_t>(shape.filter_ctas);
-  plan.survivor_capacity = static_cast<std::int32_t>(shape.on_chip_capacity);
-  plan.smem_bytes = split_stream_finish_smem_bytes(shape.on_chip_capacity,
-                                                   static_cast<std::size_t>(winner_capacity));
+  plan.ctas_per_row = static_cast<std::int32_t>(shape.is_ragged ? 0 : shape.parts);
+  plan.survivor_capacity = static_cast<std::int32_t>(Policy::kStagedSurvivors);
+  plan.smem_bytes =
+      split_stream_filter_smem_bytes<Policy>(static_cast<std::size_t>(winner_capacity));
   plan.workspace_bytes =
       SplitStreamWorkspace::num_bytes(shape, static_cast<std::size_t>(params.num_rows));
   return plan;

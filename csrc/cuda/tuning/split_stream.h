@@ -1,7 +1,9 @@
-// Tuning of the split_stream variant.
+// Tuning of the split_stream variant. Measured on an H200 (docs/kernels/split_stream.md).
 #pragma once
 
 #include <cstdint>
+
+#include "deepselect/macros.h"
 
 namespace deepselect::cuda {
 
@@ -9,46 +11,69 @@ struct SplitStreamPolicy {
   static constexpr int kMaxK = 4096;
   static constexpr int kMaxRows = 1024;  // above, a CTA per row fills the device
 
-  // Sample. Segments are 128 bytes: a DRAM access fetches no less than half of that.
+  // Sample: segments of two slots, 32 bytes, of which only the best element counts. Neighbouring
+  // winners are then no more than one, whatever the order of the row's elements. DRAM reads 64
+  // bytes for either: where the input is small and time is latency, single slots let fewer elements
+  // of rows in order survive.
+  static constexpr std::int64_t kSmallInputBytes = std::int64_t{32} << 20;
   static constexpr int kSampleThreads = 512;
-  static constexpr int kSampleInFlight = 8;
-  static constexpr int kMinSegments = 1024;    // ... but at most 1 / kDensestSample of the row
-  static constexpr int kDensestSample = 8;     // one segment in 8
-  static constexpr int kSparsestSample = 128;  // one segment in 128 of a huge row: 1 % of its bytes
-  // The sample holds at most this many of the k best on average, so that their rank stays well
-  // below the number of groups.
-  static constexpr int kMaxSampledWinners = 128;
-  // Rank of the bound among the groups: mean + kSigmas * sqrt(mean) + kSpareRank. The spare covers
-  // rows whose best elements lie side by side, where one segment brings eight groups at once.
+  static constexpr int kSampleInFlight = 2;
+  // Of the k best so many are in the sample on average: more cost more reading (a segment takes 64
+  // bytes of DRAM's time), fewer let more survive.
+  static constexpr std::uint32_t kSampledWinners = 8;
+  static constexpr std::uint32_t kMinSegments = 256;
+  static constexpr std::uint32_t kMaxSegments = 32768;
+  static constexpr std::uint32_t kSegmentsPerSample = 16;  // at most one segment in so many
+  // Rank of the bound among the groups' bests: mean + kSigmas * sqrt(mean) + kSpareRank.
   static constexpr float kSigmas = 5.0f;
-  static constexpr int kSpareRank = 24;
-
-  static constexpr int kMinSampleCtas = 16;        // of 32 groups each, ...
-  static constexpr int kMinSampleCtasLargeK = 32;  // ... for k > kSmallK
-  static constexpr int kSmallK = 1024;
-  static constexpr int kMaxSampleCtas = 64;
-  static constexpr int kSegmentsPerSampleCta = 512;
+  static constexpr std::uint32_t kSpareRank = 5;
+  static constexpr std::uint32_t kRankSlackDivisor = 8;  // the bound may let more through
+  static constexpr std::uint32_t kMaxGroups = 1024;      // of a row
+  static constexpr int kMaxSampleCtas = 64;              // per row
 
   // Filter.
   static constexpr int kFilterThreads = 512;
   static constexpr int kFilterCtasPerSm = 2;
-  static constexpr int kFilterInFlight = 8;
-  static constexpr int kStagedSurvivors = 1024;  // per CTA, in shared memory
+  static constexpr int kFilterBatches = 2;  // of four 16-byte loads per thread
+  // A part's second tile is on its way to L2 while the bound is awaited. More, or asking ahead all
+  // the time, is slower.
+  static constexpr std::uint32_t kPrefetchBytes = 32768;
+  static constexpr std::uint32_t kMinPartSlots = 1024;  // of 16 bytes
 
-  // Finish.
-  static constexpr int kFinishThreads = 1024;
-  static constexpr int kRepairInFlight = 4;       // as the filter's; more would spill
-  static constexpr int kOnChipSurvivors = 12288;  // at most; less where shared memory is small
-  static constexpr int kMinSurvivorBuffer = 32768;
-  static constexpr int kSurvivorBufferPerK = 8;
+  // Shared memory for the CTAs of an SM; loads under way need the rest.
+  static constexpr int kSmemCarveoutPercent = 58;
+
+  // Survivors of a CTA in shared memory; shorter rows are not sampled.
+  static constexpr std::uint32_t kStagedSurvivors = 4608;
+  // Room for all parts' survivors in global memory: per call where rows are few, but not more or
+  // fewer per row than this. Rows in ascending order have some ten times more than others.
+  static constexpr std::int64_t kSurvivorBuffers = std::int64_t{1} << 22;
+  static constexpr std::int64_t kMaxSurvivorBuffer = std::int64_t{1} << 18;
+  static constexpr std::int64_t kMinSurvivorBuffer = std::int64_t{1} << 16;
+
+  // The finish's bins reach beyond the sample's best key by so many times the range from it down to
+  // the bound: the best of 2^28 elements is that far from the best of a sample of 2^18.
+  static constexpr std::uint32_t kSpareRanges = 3;
+
+  // How many of a row's segments are sampled.
+  DEEPSELECT_HOST_DEVICE static constexpr std::uint32_t num_segments(std::uint32_t row_segments,
+                                                                     std::uint32_t num_wanted) {
+    const std::uint64_t for_winners = std::uint64_t{row_segments} * kSampledWinners / num_wanted;
+    const std::uint32_t most = row_segments / kSegmentsPerSample < kMaxSegments
+                                   ? row_segments / kSegmentsPerSample
+                                   : kMaxSegments;
+    const std::uint64_t wanted = for_winners > kMinSegments ? for_winners : kMinSegments;
+    return wanted < most ? static_cast<std::uint32_t>(wanted) : most;
+  }
 
   static constexpr bool is_valid() {
-    return kSampleThreads % 32 == 0 && kSampleThreads <= 1024 && kFilterThreads % 32 == 0 &&
+    return kSampleThreads % 64 == 0 && kSampleThreads <= 1024 && kFilterThreads % 32 == 0 &&
            kFilterThreads <= 1024 && kFilterThreads * kFilterCtasPerSm <= 2048 &&
-           kFinishThreads % 32 == 0 && kFinishThreads <= 1024 && kFilterInFlight >= 1 &&
-           kFilterInFlight * 8 < 128 && kDensestSample >= 1 && kSparsestSample >= kDensestSample &&
-           kStagedSurvivors <= kMinSurvivorBuffer && kOnChipSurvivors > kMaxK &&
-           kSurvivorBufferPerK > 1;
+           kFilterBatches >= 1 && kSegmentsPerSample >= 1 && kMaxGroups % kMaxSampleCtas == 0 &&
+           kMaxGroups / kMaxSampleCtas <= kSampleThreads / 2 && kPrefetchBytes % 16 == 0 &&
+           kMaxGroups <= kStagedSurvivors && kMinSurvivorBuffer >= 2 * kMaxK &&
+           kStagedSurvivors <= kMinSurvivorBuffer && kStagedSurvivors > kMaxK &&
+           kMaxRows <= 2 * kFilterThreads;
   }
 };
 static_assert(SplitStreamPolicy::is_valid());

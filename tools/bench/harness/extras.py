@@ -128,8 +128,8 @@ WITHOUT_TIES = {
     "split_stream": (
         Replacement(
             "cuda/kernels/split_stream.cuh",
-            "rank_bound<kThreads>(groups, num_groups, rank, rank / 16, scratch);",
-            "rank_bound<kThreads>(groups, num_groups, rank, rank / 16, scratch) >> 32 << 32;",
+            "rank / Policy::kRankSlackDivisor, scratch);",
+            "rank / Policy::kRankSlackDivisor, scratch) >> 32 << 32;",
         ),
     ),
 }

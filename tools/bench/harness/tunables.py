@@ -61,14 +61,16 @@ TUNABLES = {
     ),
     "split_stream": Tunable(
         {
-            "kDensestSample": ("4", "8", "16"),
-            "kSparsestSample": ("64", "128", "256"),
+            "kSampledWinners": ("4", "8", "16"),
+            "kMinSegments": ("128", "256", "512"),
+            "kSegmentsPerSample": ("8", "16", "32"),
             "kSigmas": ("4.0f", "5.0f", "6.0f"),
-            "kSpareRank": ("16", "24", "32"),
-            "kMinSampleCtas": ("8", "16", "32"),
+            "kSpareRank": ("3", "5", "8"),
+            "kMaxGroups": ("512", "1024", "2048"),
             "kFilterCtasPerSm": ("1", "2", "3"),
-            "kFilterInFlight": ("4", "8"),
-            "kStagedSurvivors": ("512", "1024", "2048"),
+            "kFilterBatches": ("1", "2"),
+            "kPrefetchBytes": ("0", "16384", "32768", "65536"),
+            "kSmemCarveoutPercent": ("40", "58", "72", "100"),
         },
         (
             Shape("long_row", "float32", 1, 64 * MI, 512),
