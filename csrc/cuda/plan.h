@@ -29,8 +29,8 @@ struct Plan {
   Variant variant;
   std::uint32_t grid_ctas;
   std::int32_t cta_threads;
-  std::int32_t row_threads;         // that share a row, where several rows share a CTA
-  std::int32_t vectors_per_thread;  // 16-byte vectors of the row, where the policy has a choice
+  std::int32_t row_threads;         // that share a row, where policies differ by it
+  std::int32_t vectors_per_thread;  // 16-byte vectors that a thread deals with at once, ditto
   std::int32_t cluster_ctas;        // 1: no cluster
   std::int32_t ctas_per_row;        // 0: a CTA serves more than one row
   std::int32_t survivor_capacity;   // composites that the on-chip buffer holds

@@ -57,6 +57,9 @@ class KeyMap {
     }
   }
 
+  // Whether comparing a word with something that is no zero and no NaN is comparing its y.
+  __device__ __forceinline__ bool is_plain() const { return (sign_ & kSignBits) == 0; }
+
   __device__ __forceinline__ bool is_reversed() const { return flip_ != 0; }
 
   // The keys of one 32-bit word: one key, or two in its halves.

@@ -74,6 +74,9 @@ class RadixCursor {
     return (high_ - composite) >> shift_;
   }
 
+  // Whether the bins are smaller than a key: if not, bin() is the same for all positions.
+  DEEPSELECT_HOST_DEVICE bool divides_keys() const { return shift_ < kPositionBits; }
+
   // Enters `bin`, which lies below `num_above_in_bins` counted composites of better bins.
   DEEPSELECT_HOST_DEVICE void descend(std::uint32_t bin, std::uint32_t num_above_in_bins) {
     high_ -= static_cast<std::uint64_t>(bin) << shift_;

@@ -1,11 +1,10 @@
-// The filter of a whole row by one CTA: finds what may reach a bound, at about two instructions per
+// The filter of a whole row by one CTA: finds what reaches a bound, at about two instructions per
 // 16-bit item, and does work per hit only where there are hits.
 //
-// A tile is kInFlight vectors per thread. Every item's comparison with the bound's key gives one
-// bit of a mask per thread; a loop over its set bits hands the hits on. A tile that begins behind
-// the bound's position has hits above the bound's key only, so groups of equal values are passed
-// over as fast as anything else; within the tile that holds the position the caller compares
-// exactly.
+// Every item's comparison with the bound's key gives one bit of a mask per thread and tile; a loop
+// over its set bits hands the hits on. A tile that begins behind the bound's position has hits
+// above the bound's key only, so groups of equal values are passed over as fast as anything else;
+// within the tile that holds the position composites are compared.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +24,16 @@ class HitMask {
   static constexpr int kWordsPerVector = 4;
   static constexpr int kMaxVectors = 16 / kWordsPerVector;
 
-  // The items of vector `vector`, a compile-time constant.
+  // The items of vector `vector`, a compile-time constant. kIsPlain: as KeyMap::is_plain() says.
+  template <bool kIsPlain = false>
   __device__ __forceinline__ void add(const KeyMap<kType>& key_map,
                                       const KeyThreshold<kType>& threshold, uint4 bits,
                                       int vector) {
     const std::uint32_t words[kWordsPerVector] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
     for (int word = 0; word < kWordsPerVector; ++word) {
-      bits_ |= threshold.compare(key_map.oriented(words[word])) &
-               (kItems << (kWordsPerVector * vector + word));
+      const std::uint32_t y = kIsPlain ? words[word] : key_map.oriented(words[word]);
+      bits_ |= threshold.compare(y) & (kItems << (kWordsPerVector * vector + word));
     }
   }
 
@@ -45,7 +45,17 @@ class HitMask {
     bits_ &= ~(kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector));
   }
 
+  __device__ __forceinline__ void drop(const HitMask& others) { bits_ &= ~others.bits_; }
+  // Drops what `more` has and `less` has not.
+  __device__ __forceinline__ void drop_difference(const HitMask& more, const HitMask& less) {
+    bits_ &= ~(more.bits_ ^ less.bits_);
+  }
+
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
+  __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
+  __device__ __forceinline__ std::uint32_t count(int vector) const {
+    return __popc(bits_ & (kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector)));
+  }
 
   // Removes a hit and tells its vector and its place in it.
   __device__ __forceinline__ void pop(std::uint32_t* vector, std::uint32_t* item) {
@@ -57,6 +67,15 @@ class HitMask {
     if constexpr (KeyMap<kType>::kIsPacked) *item = *item * 2 + bit / 16;
   }
 
+  // Removes a hit and tells its distance, in items, from the thread's first, where the vectors of
+  // kThreads threads alternate.
+  template <int kThreads>
+  __device__ __forceinline__ std::uint32_t pop_offset() {
+    std::uint32_t vector, item;
+    pop(&vector, &item);
+    return vector * (kThreads * KeyMap<kType>::kItemsPerVector) + item;
+  }
+
  private:
   static constexpr std::uint32_t kItems = KeyMap<kType>::kIsPacked ? 0x00010001u : 1u;
   static constexpr std::uint32_t kAll = kItems * 0xFFFFu;
@@ -64,90 +83,64 @@ class HitMask {
   std::uint32_t bits_ = 0;
 };
 
-// One thread's part of a tile of a row's whole slots.
-template <int kThreads, int kInFlight, ValueType kType>
-class RowTile {
- public:
-  static_assert(kInFlight <= HitMask<kType>::kMaxVectors, "a mask is one word");
-  static constexpr std::uint32_t kSlots = kThreads * kInFlight;
-
-  // The slots [first, first + kSlots) that lie before `end`.
-  __device__ __forceinline__ void load(const RowSlots<kType>& slots, std::uint32_t first,
-                                       std::uint32_t end) {
-    const uint4* source = slots.whole_slots() + first + threadIdx.x;
-    if (end - first >= kSlots) {
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) bits_[i] = source[i * kThreads];
-    } else {
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        if (first + i * kThreads + threadIdx.x < end) bits_[i] = source[i * kThreads];
-      }
-    }
-  }
-
-  __device__ __forceinline__ HitMask<kType> hits(const KeyMap<kType>& key_map,
-                                                 const KeyThreshold<kType>& threshold,
-                                                 std::uint32_t first, std::uint32_t end) const {
-    HitMask<kType> hits;
-#pragma unroll
-    for (int i = 0; i < kInFlight; ++i) hits.add(key_map, threshold, bits_[i], i);
-    hits.finish(threshold);
-    if (end - first < kSlots) {
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        if (first + i * kThreads + threadIdx.x >= end) hits.drop(i);
-      }
-    }
-    return hits;
-  }
-
- private:
-  uint4 bits_[kInFlight];
-};
-
-// Calls `hit(position)` for every element that reaches `bound`, and for some that do not. The calls
-// of a warp diverge. No barrier; all threads of the CTA call it.
-template <int kThreads, int kInFlight, ValueType kType, class Hit>
-__device__ __forceinline__ void for_each_reaching(const RowSlots<kType>& slots,
-                                                  const KeyMap<kType>& key_map, Composite bound,
-                                                  Hit&& hit) {
-  using Tile = RowTile<kThreads, kInFlight, kType>;
+// Hands every element of the slots that are not whole, at most one at either end, that reaches
+// `bound` to `put(place, composite)`, with places that `reserve(count)` gave. An item per lane.
+template <ValueType kType, class Reserve, class Put>
+__device__ __forceinline__ void for_each_edge_reaching(const RowSlots<kType>& slots,
+                                                       const KeyMap<kType>& key_map,
+                                                       Composite bound, Reserve&& reserve,
+                                                       Put&& put) {
   constexpr std::uint32_t kItems = RowSlots<kType>::kItemsPerSlot;
-  const KeyThreshold<kType> before(key_map, key_of(bound));
-  const KeyThreshold<kType> behind(key_map, std::uint64_t{key_of(bound)} + 1);
+  if (!slots.has_edges() || threadIdx.x >= 2 * kItems) return;
+  const std::uint32_t item = threadIdx.x % kItems;
+  const bool is_first = threadIdx.x < kItems;
+  const std::uint32_t first = slots.first_whole();
   const std::uint32_t end = slots.end_whole();
-  std::uint32_t first = slots.first_whole();
+  const std::uint32_t slot = is_first ? 0 : end;
+  const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
+  if (!exists || (slots.valid_items(slot) >> item & 1) == 0) return;
+  const std::uint32_t position = slots.first_position(slot) + item;
+  const Composite composite = composite_key(key_map.key(slots.item(position)), position);
+  if (composite >= bound) put(reserve(1), composite);
+}
 
-  // The slots that are not whole, at most one at either end: an item per lane.
-  if (slots.has_edges() && threadIdx.x < 2 * kItems) {
-    const std::uint32_t item = threadIdx.x % kItems;
-    const bool is_first = threadIdx.x < kItems;
-    const std::uint32_t slot = is_first ? 0 : end;
-    const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
-    if (exists && (slots.valid_items(slot) >> item & 1) != 0) {
-      hit(slots.first_position(slot) + item);
-    }
-  }
-  if (first >= end) return;
+// The same for the whole slots, by a ring that start() has set going. The calls of a warp diverge;
+// no barrier.
+template <bool kIsPlain, class Ring, ValueType kType, class Reserve, class Put>
+__device__ __forceinline__ void for_each_whole_reaching(Ring& ring, const RowSlots<kType>& slots,
+                                                        const KeyMap<kType>& key_map,
+                                                        Composite bound, Reserve&& reserve,
+                                                        Put&& put) {
+  constexpr std::uint32_t kItems = RowSlots<kType>::kItemsPerSlot;
+  constexpr std::int32_t kTileItems = Ring::kTileSlots * kItems;
+  // Before the bound's position its key reaches it, behind it only better ones do.
+  KeyThreshold<kType> threshold(key_map, key_of(bound));
+  const KeyThreshold<kType> behind(key_map, std::uint64_t{key_of(bound)} + 1);
+  std::uint32_t position = slots.first_position(slots.first_whole());
+  constexpr std::uint32_t kBeyondRows = 0x7FFFFFFF;
+  auto to_bound = static_cast<std::int32_t>(min(position_of(bound), kBeyondRows) - position);
 
-  Tile tile;
-  tile.load(slots, first, end);
-  for (;;) {
-    const std::uint32_t first_position = slots.first_position(first);
-    const KeyThreshold<kType> threshold =
-        KeyThreshold<kType>::choose(first_position <= position_of(bound), before, behind);
-    HitMask<kType> hits = tile.hits(key_map, threshold, first, end);
-    // The next loads are on their way while the hits are dealt with: those need the mask alone.
-    first += Tile::kSlots;
-    const bool is_last = first >= end;
-    if (!is_last) tile.load(slots, first, end);
-    while (hits.any()) {
-      std::uint32_t vector, item;
-      hits.pop(&vector, &item);
-      hit(first_position + (vector * kThreads + threadIdx.x) * kItems + item);
+  for (; !ring.is_done(); ring.advance(), position += kTileItems, to_bound -= kTileItems) {
+    if (to_bound < 0) threshold = behind;
+    HitMask<kType> hits = ring.template hits<kIsPlain>(key_map, threshold);
+    const auto pop = [&](HitMask<kType>& from) {
+      const std::uint32_t offset = from.template pop_offset<Ring::kThreads>();
+      return composite_key(key_map.key(ring.item(offset)),
+                           position + threadIdx.x * kItems + offset);
+    };
+    if (to_bound >= 0 && to_bound < kTileItems) {  // the tile with the bound's position
+      HitMask<kType> reaching = hits;
+      while (hits.any()) {
+        const HitMask<kType> before = hits;
+        if (pop(hits) < bound) reaching.drop_difference(before, hits);
+      }
+      hits = reaching;
     }
-    if (is_last) return;
+    if (!hits.any()) continue;
+    std::uint32_t place = reserve(hits.count());
+    do {
+      put(place++, pop(hits));
+    } while (hits.any());
   }
 }
 

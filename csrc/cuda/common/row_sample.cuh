@@ -1,4 +1,4 @@
-// A sample of a row in a CTA's registers, and the bound that it suggests.
+// A sample of a row in a CTA's shared memory, and the bound that it suggests.
 //
 // Segments of 128 bytes, one at a pseudo-random place in each of equally many stretches of the row:
 // DRAM reads less in vain than for scattered vectors.
@@ -19,6 +19,7 @@
 #include "cuda/common/radix_cursor.h"
 #include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/ptx/async_copy.cuh"
 #include "cuda/smem/row_stream.h"
 
 namespace deepselect::cuda {
@@ -34,28 +35,31 @@ class RowSample {
  public:
   static constexpr int kThreads = Policy::kThreads;
   static constexpr int kMaxVectors = Policy::kMaxSampleVectors;
+  static constexpr std::uint32_t kBytes = kThreads * kMaxVectors * 16;
 
   // Whether there is anything to sample.
   __device__ static bool can_sample(const RowSlots<kType>& slots) {
     return slots.first_segment(kSegmentSlots) + kSegmentSlots <= slots.end_whole();
   }
 
-  __device__ __forceinline__ RowSample(const RowSlots<kType>& slots)
-      : log2_vectors_(Policy::log2_sample_vectors(slots.num_slots())) {
+  // Puts the sample on its way to `buffer`, of kBytes, aligned to 16, as one group of copies.
+  __device__ __forceinline__ RowSample(const RowSlots<kType>& slots, void* buffer)
+      : lane_(static_cast<unsigned char*>(buffer) + threadIdx.x * 16),
+        log2_vectors_(Policy::log2_sample_vectors(slots.num_slots())) {
+    const std::uint32_t target = ptx::shared_address(lane_);
 #pragma unroll
     for (int v = 0; v < kMaxVectors; ++v) {
-      bits_[v] = {0, 0, 0, 0};
-      slot_[v] = 0;
       if (v >> log2_vectors_ != 0) continue;
-      slot_[v] = sampled_slot(slots, v * kThreads + threadIdx.x);
-      bits_[v] = slots.whole_slots()[slot_[v]];
+      ptx::copy_async_16(target + v * kThreads * 16, slots.whole_slots() + sampled_slot(slots, v));
     }
+    ptx::commit_copies();
   }
 
   __device__ std::uint32_t num_items() const { return kThreads * kItems << log2_vectors_; }
 
-  // A bound that `rank` of the sample reach, 1 <= rank <= num_items(), and few more. All threads of
-  // the CTA call it. The histogram is empty before, a barrier later, and after, ditto.
+  // A bound that `rank` of the sample reach, 1 <= rank <= num_items(), and few more. The thread's
+  // copies of the sample are complete. All threads of the CTA call it. The histogram is empty
+  // before, a barrier later, and after, ditto.
   __device__ __forceinline__ RowBound bound(std::uint32_t rank, const RowSlots<kType>& slots,
                                             const KeyMap<kType>& key_map,
                                             RowStreamSmem& smem) const {
@@ -86,23 +90,47 @@ class RowSample {
     std::uint32_t best;
   };
 
-  __device__ __forceinline__ std::uint32_t sampled_slot(const RowSlots<kType>& slots,
-                                                        std::uint32_t number) const {
+  // Where a slot of the sample comes from. The row is divided into stretches of equal length (what
+  // the division leaves over lies between them), each with one segment of the sample.
+  struct Origin {
+    std::uint32_t stretch_begin;  // slot
+    std::uint32_t num_segments;   // of the stretch
+    std::uint32_t segment_begin;  // slot
+  };
+
+  // For this thread's vector `vector`.
+  __device__ __forceinline__ Origin origin(const RowSlots<kType>& slots,
+                                           std::uint32_t vector) const {
     constexpr std::uint32_t kVectorSegments = kThreads / kSegmentSlots;
     const std::uint32_t first = slots.first_segment(kSegmentSlots);
     const std::uint32_t row_segments = (slots.end_whole() - first) / kSegmentSlots;
-    const std::uint32_t segment = number / kSegmentSlots;
-    // Stretches of equal length; what the division leaves over lies between them.
+    const std::uint32_t number = (vector * kThreads + threadIdx.x) / kSegmentSlots;
     const std::uint32_t stretch = max(row_segments / kVectorSegments >> log2_vectors_, 1u);
     const std::uint32_t spare =
         row_segments - min(row_segments, stretch * kVectorSegments << log2_vectors_);
     const std::uint32_t begin =
-        segment * stretch + (segment * spare / kVectorSegments >> log2_vectors_);
-    std::uint32_t hash = (segment + 1) * 0x9E3779B1u;
+        number * stretch + (number * spare / kVectorSegments >> log2_vectors_);
+    std::uint32_t hash = (number + 1) * 0x9E3779B1u;
     hash ^= hash >> 15;
     hash *= 0x85EBCA6Bu;
     const std::uint32_t chosen = min(begin + __umulhi(hash, stretch), row_segments - 1);
-    return first + chosen * kSegmentSlots + number % kSegmentSlots;
+    return {first + begin * kSegmentSlots, stretch, first + chosen * kSegmentSlots};
+  }
+
+  __device__ __forceinline__ std::uint32_t sampled_slot(const RowSlots<kType>& slots,
+                                                        std::uint32_t vector) const {
+    return origin(slots, vector).segment_begin + threadIdx.x % kSegmentSlots;
+  }
+
+  // The first position that this thread's vector `vector` stands for: the segment's items stand for
+  // the stretch's, at equal distances. So the sample has as many positions as vectors, where the
+  // segments are few, and a bound within one value of a row full of it is as good as within a row
+  // of distinct ones.
+  __device__ __forceinline__ std::uint32_t stands_for(const RowSlots<kType>& slots,
+                                                      std::uint32_t vector) const {
+    const Origin from = origin(slots, vector);
+    return slots.first_position(from.stretch_begin) +
+           threadIdx.x % kSegmentSlots * kItems * from.num_segments;
   }
 
   // The best key of the sample, and one that at least `rank` of the sample reach. One barrier.
@@ -113,10 +141,11 @@ class RowSample {
 #pragma unroll
     for (int v = 0; v < kMaxVectors; ++v) {
       if (v >> log2_vectors_ != 0) continue;
-      const std::uint32_t x = key_map.word_keys(bits_[v].x);
-      const std::uint32_t y = key_map.word_keys(bits_[v].y);
-      const std::uint32_t z = key_map.word_keys(bits_[v].z);
-      const std::uint32_t w = key_map.word_keys(bits_[v].w);
+      const uint4 bits = vector(v);
+      const std::uint32_t x = key_map.word_keys(bits.x);
+      const std::uint32_t y = key_map.word_keys(bits.y);
+      const std::uint32_t z = key_map.word_keys(bits.z);
+      const std::uint32_t w = key_map.word_keys(bits.w);
       max_word = max_of_words<kType>(
           max_word, max_of_words<kType>(max_of_words<kType>(x, y), max_of_words<kType>(z, w)));
     }
@@ -143,32 +172,56 @@ class RowSample {
     return keys;
   }
 
+  // Counts what lies in the cursor's range. Items of the range's worst key, often a large group of
+  // equal values, are counted by the vector.
   __device__ __forceinline__ void count(const RadixCursor& cursor, const RowSlots<kType>& slots,
                                         const KeyMap<kType>& key_map, Histogram& histogram) const {
-    const KeyThreshold<kType> threshold(key_map, key_of(cursor.low()));
+    const std::uint32_t worst = key_of(cursor.low());
+    const auto add = [&](Composite composite, std::uint32_t count) {
+      const std::uint64_t bin = cursor.bin(composite);
+      if (count != 0 && bin < RadixCursor::kNumBins) atomicAdd(&histogram.bins[bin], count);
+    };
+    HitMask<kType> better = reaching(key_map, std::uint64_t{worst} + 1);
+    if (cursor.divides_keys()) {  // and has one
+      HitMask<kType> equal = reaching(key_map, worst);
+      equal.drop(better);
+#pragma unroll 1
+      for (int v = 0; v < kMaxVectors; ++v) {
+        add(composite_key(worst, stands_for(slots, v)), equal.count(v));
+      }
+      return;
+    }
+    add(composite_key(worst, 0), reaching(key_map, worst).count() - better.count());
+    while (better.any()) {
+      const std::uint32_t offset = better.template pop_offset<kThreads>();
+      const auto bits =
+          *reinterpret_cast<const BitsOf<kType>*>(lane_ + offset * sizeof(BitsOf<kType>));
+      add(composite_key(key_map.key(bits), 0), 1);
+    }
+  }
+
+  // What of the sample has a key of `key` or more.
+  __device__ __forceinline__ HitMask<kType> reaching(const KeyMap<kType>& key_map,
+                                                     std::uint64_t key) const {
+    const KeyThreshold<kType> threshold(key_map, key);
     HitMask<kType> hits;
 #pragma unroll
-    for (int v = 0; v < kMaxVectors; ++v) hits.add(key_map, threshold, bits_[v], v);
+    for (int v = 0; v < kMaxVectors; ++v) {
+      if (v >> log2_vectors_ == 0) hits.add(key_map, threshold, vector(v), v);
+    }
     hits.finish(threshold);
 #pragma unroll
     for (int v = 0; v < HitMask<kType>::kMaxVectors; ++v) {
       if (v >> log2_vectors_ != 0) hits.drop(v);
     }
-    while (hits.any()) {
-      std::uint32_t vector, item;
-      hits.pop(&vector, &item);
-      std::uint32_t slot = slot_[0];
-#pragma unroll
-      for (int v = 1; v < kMaxVectors; ++v) slot = vector == v ? slot_[v] : slot;
-      const std::uint32_t position = slots.first_position(slot) + item;
-      const std::uint32_t key = key_map.key(slots.item(position));
-      const std::uint64_t bin = cursor.bin(composite_key(key, position));
-      if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
-    }
+    return hits;
   }
 
-  uint4 bits_[kMaxVectors];
-  std::uint32_t slot_[kMaxVectors];
+  __device__ __forceinline__ uint4 vector(int v) const {
+    return *reinterpret_cast<const uint4*>(lane_ + v * kThreads * 16);
+  }
+
+  unsigned char* lane_;  // this thread's first vector
   int log2_vectors_;
 };
 

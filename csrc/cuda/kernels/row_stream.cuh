@@ -7,15 +7,16 @@
 //
 // The bound is a composite (value, position), so groups of equal values survive no more often than
 // others. It only decides the speed. Where it was wrong the row is filtered again:
-//   too few survivors    by the bound of a much larger rank, at last by none
-//   too many             once more with the same bound, but counting: the histogram of all that
-//                        reach it tells a bound within one bin of the k-th best, and a third pass
-//                        collects. A bin too full by itself is divided by another counting pass;
-//                        as bins shrink to single composites, this ends
+//   too few survivors    by the bound of a much larger rank, at last by none, and counting
+//   too many             once more with the same bound, but counting, unless that was done: the
+//                        histogram of all that reach it tells a bound within one bin of the k-th
+//                        best, and the next pass collects. A bin too full by itself is divided by
+//                        another counting pass; as bins shrink to single composites, this ends
 // Such a row costs one or two readings more, and no other row waits.
 //
-// While a row's bound is searched and while its survivors are finished, memory would idle: the
-// row's own beginning, and that of the row which will take its place, are on their way to L2 then.
+// The row comes through a ring of tiles in shared memory (RowRing), which starts to fill before the
+// bound is searched. While the survivors are finished memory would idle: the beginning of the row
+// that will take this one's place is on its way to L2 then.
 //
 // Limits: k <= kMaxK.
 #pragma once
@@ -26,6 +27,7 @@
 #include "cuda/common/pass_counts.cuh"
 #include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_output.cuh"
+#include "cuda/common/row_ring.cuh"
 #include "cuda/common/row_sample.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/sample_rank.h"
@@ -91,9 +93,13 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
   constexpr Composite kBest = (Composite{kMaxKey} << 32) | ~std::uint32_t{0};
   using Sample = RowSample<Policy, kType>;
+  using Ring = RowRing<kThreads, Policy::kTileVectors, Policy::kRingStages, kType>;
+  static_assert(Ring::kBytes == Policy::kRingBytes && Sample::kBytes == Policy::kSampleBytes,
+                "what the plan reserves");
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<RowStreamSmem*>(dynamic_smem);
-  auto* survivors = reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem));
+  auto* survivors =
+      reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem) + Policy::kRingBytes);
   Histogram& histogram = smem.finish.histogram;
 
   const std::int64_t row = blockIdx.x;
@@ -103,22 +109,24 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   const auto num_wanted =
       static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
   if (threadIdx.x == 0) {
-    detail::prefetch_row(slots, Policy::kOwnPrefetchBytes);
     smem.finish.list_size = 0;
     smem.finish.num_emitted = 0;
+    smem.high = kBest;
+    smem.is_high_known = false;
   }
   clear_bins<kThreads>(histogram);
 
   Composite bound = kNoComposite;
-  Composite high = kBest;      // where the bins begin: in the cursor while the filter runs
-  bool is_high_known = false;  // whether the k-th best is no better
   bool needs_sample = num_items > survivor_capacity && Sample::can_sample(slots);
   bool counts = false;  // whether the bins count what the filter finds
   float severity = 1.0f;
   std::uint32_t num_survivors;
+  Ring ring(dynamic_smem + sizeof(RowStreamSmem));
   for (;;) {
     if (needs_sample) {
-      const Sample sample(slots);
+      const Sample sample(slots, survivors);
+      ring.start(slots);
+      ptx::wait_copies<Policy::kRingStages>();  // the sample's
       const std::uint32_t rank =
           sample_rank(num_wanted, sample.num_items(), num_items, Policy::kRankSigmas, severity);
       if (rank <= sample.num_items()) {
@@ -126,41 +134,48 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
         bound = found.low;
         // Somewhat above the sample's best: what is better still shares a bin.
         const std::uint32_t spare = (found.best_key - key_of(bound)) / Policy::kSpareRangeDivisor;
-        high = RadixCursor::best_of_key(kMaxKey - found.best_key < spare ? kMaxKey
-                                                                         : found.best_key + spare);
+        if (threadIdx.x == 0) {
+          smem.high = RadixCursor::best_of_key(
+              kMaxKey - found.best_key < spare ? kMaxKey : found.best_key + spare);
+        }
       } else {
         bound = kNoComposite;
-        high = kBest;
+        if (threadIdx.x == 0) smem.high = kBest;
       }
+    } else {
+      ring.start(slots);
     }
     if (threadIdx.x == 0) {
-      smem.cursor = RadixCursor::above(bound, high, kMaxKey, num_items);
+      smem.cursor = RadixCursor::above(bound, smem.high, kMaxKey, num_items);
       smem.num_survivors = 0;
     }
     __syncthreads();
-    for_each_reaching<kThreads, Policy::kVectorsInFlight>(
-        slots, key_map, bound, [&](std::uint32_t position) {
-          const Composite composite = composite_key(key_map.key(slots.item(position)), position);
-          if (composite < bound) return;
-          const std::uint32_t place = atomicAdd(&smem.num_survivors, 1u);
-          if (place < survivor_capacity) survivors[place] = composite;
-          if (counts) count_shared(&histogram.bins[smem.cursor.bin(composite)]);
-        });
+    const auto reserve = [&](std::uint32_t count) { return atomicAdd(&smem.num_survivors, count); };
+    const auto put = [&](std::uint32_t place, Composite composite) {
+      if (place < survivor_capacity) survivors[place] = composite;
+      if (counts) count_shared(&histogram.bins[smem.cursor.bin(composite)]);
+    };
+    for_each_edge_reaching(slots, key_map, bound, reserve, put);
+    if (key_map.is_plain()) {
+      for_each_whole_reaching<true>(ring, slots, key_map, bound, reserve, put);
+    } else {
+      for_each_whole_reaching<false>(ring, slots, key_map, bound, reserve, put);
+    }
     __syncthreads();
     num_survivors = smem.num_survivors;
     note_pass(num_survivors);
     if (num_survivors >= num_wanted && num_survivors <= survivor_capacity) break;
 
     needs_sample = num_survivors < num_wanted;
-    high = smem.cursor.high();
     if (needs_sample) {
       severity *= 4.0f;
+      if (counts) clear_bins<kThreads>(histogram);
+      counts = true;
     } else if (!counts) {
       counts = true;
     } else {
       find_pivot_bin<kThreads>(histogram, num_wanted - 1, BinsAfter::kCleared);
       const std::uint32_t num_reaching = histogram.pivot_above + histogram.pivot_count;
-      const bool keeps_high = is_high_known && histogram.pivot_bin == 0;
       RadixCursor cursor = smem.cursor;
       cursor.descend(histogram.pivot_bin, histogram.pivot_above);
       bound = max(bound, cursor.low());  // the last bin may reach below the bound
@@ -168,9 +183,9 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
       // bin 0 with its best, so bin 0 has an end only where the range was a bin before: then the
       // k-th best is known to be no better than the range.
       counts = num_reaching > survivor_capacity;
-      if (counts) {
-        if (!keeps_high) high = cursor.high();
-        is_high_known = true;
+      if (counts && threadIdx.x == 0) {
+        if (!smem.is_high_known || histogram.pivot_bin != 0) smem.high = cursor.high();
+        smem.is_high_known = true;
       }
     }
     __syncthreads();
@@ -191,7 +206,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     return;
   }
   RadixCursor cursor = smem.cursor;
-  detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
+  if (!counts) detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
   find_pivot_bin<kThreads>(histogram, num_wanted - 1,
                            params.order == Order::kAny ? BinsAfter::kCleared : BinsAfter::kStarts);
   detail::finish_row<Policy>(params, key_map, slots, output, survivors, num_survivors, num_wanted,

@@ -18,16 +18,23 @@ void launch(const LaunchContext& context) {
   check_cuda(Variant::kRowStream, "launch", cudaGetLastError());
 }
 
+// Launches the policy that the plan chose.
+template <ValueType kType, class... Policies>
+void launch_one_of(const LaunchContext& context) {
+  const auto is_chosen = [&](int threads, int tile_vectors) {
+    return context.plan.cta_threads == threads && context.plan.vectors_per_thread == tile_vectors;
+  };
+  static_cast<void>(((is_chosen(Policies::kThreads, Policies::kTileVectors) &&
+                      (launch<kType, Policies>(context), true)) ||
+                     ...));
+}
+
 }  // namespace
 
 void launch_row_stream(const LaunchContext& context) {
   dispatch_value_type(context.params.value_type, [&](auto value_type) {
-    constexpr ValueType kType = decltype(value_type)::value;
-    if (context.plan.cta_threads == RowStreamMid::kThreads) {
-      launch<kType, RowStreamMid>(context);
-    } else {
-      launch<kType, RowStreamLong>(context);
-    }
+    launch_one_of<decltype(value_type)::value, RowStreamMid, RowStreamMidLargeK, RowStreamLong,
+                  RowStreamHuge>(context);
   });
 }
 

@@ -16,11 +16,17 @@ std::int64_t winner_capacity(const TopkParams& params) {
   return power;
 }
 
+template <class Policy>
 std::int64_t max_survivors(const TopkParams& params, const DeviceLimits& limits) {
-  const auto fixed_bytes = static_cast<std::int64_t>(
-      row_stream_smem_bytes(0, static_cast<std::size_t>(winner_capacity(params))));
+  const auto fixed_bytes = static_cast<std::int64_t>(row_stream_smem_bytes(
+      Policy::kRingBytes, 0, static_cast<std::size_t>(winner_capacity(params))));
   return (limits.smem_bytes_per_cta - fixed_bytes) / std::int64_t{sizeof(Composite)};
 }
+
+// The sample's bytes are those of the survivors.
+template <class Policy>
+constexpr std::int64_t kMinSurvivors =
+    std::int64_t{Policy::kSampleBytes} / std::int64_t{sizeof(Composite)};
 
 // So many that a row of the call's full length has more only by bad luck; shorter rows have fewer.
 template <class Policy>
@@ -31,7 +37,7 @@ std::int64_t survivor_capacity(const TopkParams& params) {
       std::int64_t{Policy::kThreads} * items_per_slot
       << Policy::log2_sample_vectors(static_cast<std::uint32_t>(num_slots));
   const std::int64_t num_wanted = std::min(params.k, params.num_cols);
-  if (num_wanted == 0) return Policy::kSpareSurvivors;
+  if (num_wanted == 0) return kMinSurvivors<Policy>;
   const double rank =
       sample_rank(static_cast<std::uint32_t>(num_wanted), static_cast<std::uint32_t>(num_sampled),
                   static_cast<std::uint32_t>(params.num_cols), Policy::kRankSigmas, 1.0f);
@@ -39,7 +45,9 @@ std::int64_t survivor_capacity(const TopkParams& params) {
   const double most = with_slack + Policy::kCapacitySigmas * std::sqrt(with_slack);
   const double expected =
       most * static_cast<double>(params.num_cols) / static_cast<double>(num_sampled);
-  return std::max(num_wanted, static_cast<std::int64_t>(expected)) + Policy::kSpareSurvivors;
+  const std::int64_t room =
+      std::max(num_wanted, static_cast<std::int64_t>(expected)) + Policy::kSpareSurvivors;
+  return std::max(room, kMinSurvivors<Policy>);
 }
 
 template <class Policy>
@@ -48,30 +56,49 @@ Plan plan_with(const TopkParams& params, const DeviceLimits& limits) {
   plan.variant = Variant::kRowStream;
   plan.grid_ctas = static_cast<std::uint32_t>(params.num_rows);
   plan.cta_threads = Policy::kThreads;
+  plan.vectors_per_thread = Policy::kTileVectors;
   plan.cluster_ctas = 1;
   plan.ctas_per_row = 1;
   plan.survivor_capacity = static_cast<std::int32_t>(
-      std::min(survivor_capacity<Policy>(params), max_survivors(params, limits)));
-  plan.smem_bytes = row_stream_smem_bytes(static_cast<std::size_t>(plan.survivor_capacity),
-                                          static_cast<std::size_t>(winner_capacity(params)));
+      std::min(survivor_capacity<Policy>(params), max_survivors<Policy>(params, limits)));
+  plan.smem_bytes =
+      row_stream_smem_bytes(Policy::kRingBytes, static_cast<std::size_t>(plan.survivor_capacity),
+                            static_cast<std::size_t>(winner_capacity(params)));
   const auto by_smem = static_cast<std::int32_t>(
       static_cast<std::size_t>(limits.smem_bytes_per_sm) / (plan.smem_bytes + kReservedSmemBytes));
   plan.resident_ctas = limits.num_sms * std::clamp(by_smem, 1, Policy::kCtasPerSm);
   return plan;
 }
 
+template <class Policy>
+bool can_serve_with(const TopkParams& params, const DeviceLimits& limits) {
+  return params.k <= Policy::kMaxK &&
+         std::max(params.k, kMinSurvivors<Policy>) <= max_survivors<Policy>(params, limits);
+}
+
+// Calls `use` with the policy that the call takes.
+template <class Use>
+auto with_policy(const TopkParams& params, const DeviceLimits& limits, Use&& use) {
+  using Choice = RowStreamChoice;
+  const std::int64_t row_bytes = params.num_cols * value_bytes(params.value_type);
+  if (row_bytes >= Choice::kHugeBytes) return use(RowStreamHuge{});
+  if (row_bytes >= Choice::kLongBytes ||
+      params.num_rows <= Choice::kFewRowsPerSm * limits.num_sms) {
+    return use(RowStreamLong{});
+  }
+  return params.k > Choice::kLargeK ? use(RowStreamMidLargeK{}) : use(RowStreamMid{});
+}
+
 }  // namespace
 
 bool row_stream_can_serve(const TopkParams& params, const DeviceLimits& limits) {
-  return params.k <= RowStreamMid::kMaxK && params.k <= max_survivors(params, limits);
+  return with_policy(params, limits,
+                     [&](auto policy) { return can_serve_with<decltype(policy)>(params, limits); });
 }
 
 Plan plan_row_stream(const TopkParams& params, const DeviceLimits& limits) {
-  const std::int64_t row_bytes = params.num_cols * value_bytes(params.value_type);
-  if (row_bytes >= kRowStreamLongBytes || params.num_rows <= 3 * std::int64_t{limits.num_sms}) {
-    return plan_with<RowStreamLong>(params, limits);
-  }
-  return plan_with<RowStreamMid>(params, limits);
+  return with_policy(params, limits,
+                     [&](auto policy) { return plan_with<decltype(policy)>(params, limits); });
 }
 
 }  // namespace deepselect::cuda

@@ -1,5 +1,5 @@
-// Shared memory of the row_stream kernel: this, then survivors[survivor_capacity], then winners[]
-// where an order is asked for.
+// Shared memory of the row_stream kernel: this, then the ring, then survivors[survivor_capacity],
+// then winners[] where an order is asked for.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,15 @@ struct alignas(16) RowStreamSmem {
   std::uint32_t warp_worst[32];
   std::uint32_t warp_best[32];
   RadixCursor cursor;           // of the filter's bound
+  Composite high;               // where the next pass's bins begin
+  bool is_high_known;           // whether the k-th best is no better
   std::uint32_t num_survivors;  // counted, also those that the buffer had no room for
 };
 
-constexpr std::size_t row_stream_smem_bytes(std::size_t survivor_capacity,
+constexpr std::size_t row_stream_smem_bytes(std::size_t ring_bytes, std::size_t survivor_capacity,
                                             std::size_t winner_capacity) {
-  return sizeof(RowStreamSmem) + sizeof(Composite) * (survivor_capacity + winner_capacity);
+  return sizeof(RowStreamSmem) + ring_bytes +
+         sizeof(Composite) * (survivor_capacity + winner_capacity);
 }
 
 }  // namespace deepselect::cuda
