@@ -123,7 +123,8 @@ def _prediction(row: Row, suggested: Keys, rank: int, slack: int, capacity: int)
 
 def row_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:
     """As row_sample.cuh and sample_rank.h in csrc/cuda/common, planned by plan/row_stream.cpp."""
-    threads, _, max_vectors = map(int, re.findall(r"\d+", tuning("row_stream", "RowStreamLong")))
+    policy = [int(number) for number in re.findall(r"\d+", tuning("row_stream", "RowStreamHuge"))]
+    threads, max_vectors = policy[0], policy[2]
     items_per_sample = int(tuning("row_stream", "kItemsPerSample"))
     vectors = 1
     num_slots = len(row) // _ITEMS_PER_SLOT + 1
@@ -131,19 +132,21 @@ def row_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:
         vectors *= 2
     num_segments = threads * vectors // _SLOTS_PER_SEGMENT
     positions = _sample(len(row), num_segments, _SLOTS_PER_SEGMENT, rng)
+    # The slots of a segment stand for their stretch, at equal distances.
+    slot = np.arange(num_segments * _SLOTS_PER_SEGMENT).reshape(num_segments, -1, 1)
+    stands_for = slot * (len(row) // slot.size)
+    suggested = row.keys[positions] + positions - stands_for
     fraction = positions.size / len(row)
     mean = k * fraction
     deviation = math.sqrt(mean * (1 - fraction))
     sigmas = float(tuning("row_stream", "kRankSigmas").rstrip("f"))
     rank = int(mean + sigmas * (deviation + 1)) + 1
     slack = rank // int(tuning("row_stream", "kRankSlackDivisor")) + 1
-    room = (
-        rank
-        + slack
-        + float(tuning("row_stream", "kCapacitySigmas").rstrip("f")) * math.sqrt(rank + slack)
-    )
+    capacity_sigmas = float(tuning("row_stream", "kCapacitySigmas").rstrip("f"))
+    room = rank + slack + capacity_sigmas * math.sqrt(rank + slack)
     capacity = max(k, int(room / fraction)) + int(tuning("row_stream", "kSpareSurvivors"))
-    return _prediction(row, row.keys[positions.ravel()], rank, slack, capacity)
+    capacity = max(capacity, threads * max_vectors * 2)  # the sample's bytes
+    return _prediction(row, suggested.ravel(), rank, slack, capacity)
 
 
 def split_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:

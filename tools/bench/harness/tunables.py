@@ -21,6 +21,10 @@ class Tunable:
     shapes: tuple[Shape, ...]
 
 
+def _policies(*arguments: str) -> tuple[str, ...]:
+    return tuple(f"RowStreamPolicy<{of_one}>" for of_one in arguments)
+
+
 TUNABLES = {
     "row_registers": Tunable(
         {
@@ -37,18 +41,13 @@ TUNABLES = {
     ),
     "row_stream": Tunable(
         {
-            "RowStreamMid": tuple(
-                f"RowStreamPolicy<{shape}>"
-                for shape in ("256, 4, 1", "256, 4, 4", "256, 5, 2", "512, 2, 1", "128, 8, 2")
-            ),
-            "RowStreamLong": tuple(
-                f"RowStreamPolicy<{shape}>"
-                for shape in ("256, 4, 2", "512, 2, 1", "512, 2, 4", "1024, 1, 2")
-            ),
-            "kItemsPerSample": ("16", "32", "64"),
+            "RowStreamMid": _policies("256, 4, 1, 4, 2", "256, 4, 2, 3, 2", "256, 5, 2, 4, 2"),
+            "RowStreamMidLargeK": _policies("256, 3, 2, 4, 2", "256, 2, 2, 4, 2"),
+            "RowStreamLong": _policies("512, 2, 1, 4, 2", "512, 2, 2, 3, 2", "512, 2, 2, 2, 3"),
+            "RowStreamHuge": _policies("512, 2, 2, 2, 2", "512, 2, 4, 4, 2", "512, 2, 4, 2, 3"),
+            "kItemsPerSample": ("8", "16", "32"),
             "kRankSigmas": ("3.5f", "4.0f", "4.5f", "5.0f"),
             "kRankSlackDivisor": ("4", "8", "16"),
-            "kOwnPrefetchBytes": ("0", "16384", "32768", "65536"),
             "kNextPrefetchBytes": ("0", "16384", "32768", "65536"),
         },
         (
