@@ -90,7 +90,7 @@ def build(
     """
     texts = replaced(replacements)
     sources = [path for path in sorted(_CSRC.rglob("*")) if path.suffix in (".h", ".cpp", ".cuh")]
-    sources += [_CSRC / "cuda" / "launch" / f"{variant}.cu", _SHIM]
+    sources += [*sorted((_CSRC / "cuda" / "launch").glob("*.cu")), _SHIM]
     options = (*_FLAGS, f"-arch={architecture}", *(f"-D{define}" for define in defines))
     digest = hashlib.sha256(f"{variant} {options} {sorted(texts.items())}".encode())
     for source in sources:
@@ -116,7 +116,8 @@ def build(
     ]
     command += ["-I", directory / "include", "-I", _CSRC, "-I", _CSRC / "include"]
     command += [_SHIM, plan.with_suffix(".cpp"), *sorted(plan.glob("*.cpp"))]
-    command += [_CSRC / "cuda" / "launch" / name for name in ("check.cpp", f"{variant}.cu")]
+    launch = ("check.cpp", "cluster_limits.cu", f"{variant}.cu")
+    command += [_CSRC / "cuda" / "launch" / name for name in launch]
     directory.mkdir(parents=True, exist_ok=True)
     unfinished = directory / "unfinished.so"
     done = subprocess.run([*command, "-o", unfinished], capture_output=True, text=True, check=False)

@@ -119,6 +119,13 @@ WITHOUT_NAN_RULE = tuple(
     for fma in ("fma_f32", "fma_bf16x2", "fma_f16x2")
 )
 WITHOUT_TIES = {
+    "cluster_row": (
+        Replacement(
+            "cuda/kernels/cluster_row.cuh",
+            "const Composite bound = Composite{bound_key} << 32 | bound_low;",
+            "const Composite bound = Composite{bound_key} << 32;",
+        ),
+    ),
     "row_registers": (),
     "row_stream": (
         Replacement(

@@ -26,9 +26,25 @@ def _policies(*arguments: str) -> tuple[str, ...]:
 
 
 TUNABLES = {
+    "cluster_row": Tunable(
+        {
+            "kGroupsPerWanted": ("2", "4", "8"),
+            "kMinSurvivorsPerWanted": ("2", "4", "6"),
+            "kMaxSurvivorsPerWanted": ("8", "12", "16"),
+            "kSurvivors": ("4096", "8192", "16384"),
+            "kLargeClusterBytes": ("256 << 10", "512 << 10", "1 << 20"),
+            "kCluster": ("4", "8", "16"),
+        },
+        (
+            Shape("indexer", "bfloat16", 1, 64 * KI, 512),
+            Shape("indexer", "float32", 8, 128 * KI, 2048),
+            Shape("indexer", "bfloat16", 8, 512 * KI, 512),
+            Shape("indexer", "float32", 4, 256 * KI, 512),
+        ),
+    ),
     "row_registers": Tunable(
         {
-            "kLog2Bins": ("kThreads == 32 ? 8 : 9", "kThreads == 32 ? 8 : 10", "10", "11"),
+            "kLog2Bins": ("kThreads <= 32 ? 8 : 9", "kThreads <= 32 ? 8 : 10", "9", "10"),
             "kLog2FirstOctaves": ("kLog2Bins - 6", "kLog2Bins - 7", "kLog2Bins - 8"),
             "kRowRegistersLatencyRowsPerSm": ("1", "2", "4", "8"),
         },
