@@ -42,6 +42,7 @@ def test_a_kernels_use_is_the_most_of_its_types() -> None:
     [
         ("void deepselect::cuda::a<(deepselect::ValueType)0, deepselect::cuda::P>(int)", "a<P>"),
         ("deepselect::cuda::plain(unsigned int, int)", "plain"),
+        ("deepselect::cuda::(anonymous namespace)::hidden()", "hidden"),
     ],
 )
 def test_names_of_kernels(demangled: str, expected: str) -> None:
@@ -51,7 +52,7 @@ def test_names_of_kernels(demangled: str, expected: str) -> None:
 def test_what_is_found() -> None:
     use = Use(registers=60, static_smem_bytes=100, stack_bytes=8)
     plans = {"row_stream at some shape": 4000}
-    budget = resource_report.as_budget("sm_90", {NAME: use}, plans)
+    budget = resource_report.as_budget("sm_90", {NAME: use}, plans, {})
     limits = {"registers": 64, "static_smem_bytes": 128, "stack_bytes": 8}
     assert budget["kernels"][NAME] == limits
 
@@ -64,6 +65,9 @@ def test_what_is_found() -> None:
     assert "static_smem_bytes 129" in found(replace(use, static_smem_bytes=129))
     assert "stack_bytes 9" in found(replace(use, stack_bytes=9))
     assert "spills 4 bytes" in found(replace(use, spill_bytes=4))
+    allowed = resource_report.as_budget("sm_90", {NAME: use}, plans, {NAME: 4})
+    assert not list(resource_report.faults({NAME: replace(use, spill_bytes=4)}, plans, allowed))
+    assert list(resource_report.faults({NAME: replace(use, spill_bytes=8)}, plans, allowed))
     assert "dynamic_smem_bytes 4001" in found(use, {"row_stream at some shape": 4001})
     assert "plan other: has no budget" in found(use, {**plans, "other": 1})
     assert "other: has no budget" in found(use, name="other")
