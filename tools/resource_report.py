@@ -3,8 +3,8 @@
 Registers, spills, stack and static shared memory of every kernel come from what ptxas says during
 a build; dynamic shared memory comes from the plans of one call of each kind (tests/cpp/
 plan_report.cpp). Exits 1 where a kernel spills, where anything exceeds the budget, and where log
-and budget do not speak of the same kernels. A spill that was measured and is worth it is entered into
-the budget by hand, as `spill_bytes`.
+and budget do not speak of the same kernels. A spill that was measured and is worth it is entered
+into the budget by hand, as `spill_bytes`.
 
     cmake --build --preset cuda-sm90 --clean-first 2>&1 | tee build/cuda-sm90/build.log
     python tools/resource_report.py            # judges
