@@ -242,9 +242,7 @@ def _rows_near_powers(rows: int, row_items: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [Shape(2**17, 40_000, 512), Shape(2**20 + 1, 4096, 64), Shape(2**24 + 1, 256, 8)],
-    ids=["long", "short", "shortest"],
+    "shape", [Shape(2**17, 40_000, 512), Shape(2**20 + 1, 4096, 64)], ids=["long", "short"]
 )
 def test_inputs_beyond_32_bits(shape: Shape) -> None:
     """Every row with data: the sampled ones against the CPU, all between the variants."""
