@@ -17,6 +17,7 @@ from distributions import make_values
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tools" / "bench"))
 
+import pass_counts
 import threshold_model
 import topk
 from harness import exact, inputs, peers, report, targets, timing
@@ -241,3 +242,13 @@ def test_model_in_sequence_and_in_random_order() -> None:
     assert (in_sequence.accepted, in_sequence.cuts, in_sequence.work) == (n, 255, 392_704)
     row = threshold_model.measure("ascending", n, setting, num_seeds=8)
     assert row.mean_work < 0.6 * setting.bound(n) < 0.05 * in_sequence.work
+
+
+@pytest.mark.parametrize("model", [pass_counts.row_stream, pass_counts.split_stream])
+def test_model_of_the_sampled_bounds(model: pass_counts.Model) -> None:
+    k, n = 512, 2**17
+    row = pass_counts.Row.of(np.random.default_rng(0).standard_normal(n).astype(np.float32))
+    assert row.num_reaching(row.ascending[-k]) == k
+    for seed in range(20):
+        prediction = model(row, k, np.random.default_rng(seed))
+        assert k < prediction.least < prediction.most < prediction.capacity

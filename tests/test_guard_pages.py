@@ -1,7 +1,7 @@
 """Reads and writes beyond the tensors end the process: memory round them is not mapped.
 
-Runs in a child, so that a fault is a failed test. CPU only; on a device its memory checker does
-this job.
+Runs in a child, so that a fault is a failed test. CPU only; test_cuda_guard_pages.py is the same on
+a CUDA device.
 """
 
 from __future__ import annotations

@@ -132,3 +132,8 @@ def test_backends_and_variants(backend: testing.Backend) -> None:
 
 def test_the_cpu_is_always_there() -> None:
     assert testing.available_backends()[0].device_type == "cpu"
+
+
+def test_a_choice_of_variants_is_made_on_cuda() -> None:
+    with pytest.raises(ValueError, match="input must be on CUDA, got cpu"):
+        testing.chosen_variant(torch.zeros(2, 3), 1)

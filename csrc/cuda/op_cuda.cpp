@@ -1,11 +1,13 @@
 // The op on CUDA tensors: device guard, stream, plan, workspace, launch. For every variant V there
-// is also a private op deepselect::_topk_V with topk's schema, which forces it.
+// is also a private op deepselect::_topk_V with topk's schema, which forces it, and
+// deepselect::_chosen_variant names the one that a call would take.
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/library.h>
 
 #include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "cuda/launch/launch.h"
@@ -81,6 +83,23 @@ struct ForcedBackend {
   }
 };
 
+// What a plan depends on, and no more of topk's arguments.
+constexpr const char kChosenVariantSchema[] =
+    "_chosen_variant(Tensor input, SymInt k, Tensor? begin=None, Tensor? end=None, *, "
+    "str order=\"any\") -> str";
+
+std::string chosen_variant(const op::Tensor& input, std::int64_t k, std::optional<op::Tensor> begin,
+                           std::optional<op::Tensor> end, StringHandle order) {
+  const op::StringArgument order_name(order);
+  const std::optional<op::Tensor> absent;
+  const op::TopkArguments arguments{input,  k,         begin,  end,         absent,
+                                    absent, absent,    absent, 1,           order_name.view(),
+                                    true,   "largest", -1,     std::nullopt};
+  const TopkParams params = op::describe_inputs(arguments, kCudaLimits);
+  const cuda::DeviceLimits& limits = cuda::device_limits(input.get_device_index());
+  return cuda::variant_name(cuda::make_plan(params, limits).variant);
+}
+
 using AllVariants = std::make_index_sequence<std::size(cuda::kAllVariants)>;
 
 template <std::size_t... kIndices>
@@ -99,11 +118,13 @@ void implement_all_forced(torch::stable::detail::StableLibrary& library,
 
 STABLE_TORCH_LIBRARY_FRAGMENT(deepselect, m) {
   define_all_forced(m, AllVariants{});
+  m.def(kChosenVariantSchema);
 }
 
 STABLE_TORCH_LIBRARY_IMPL(deepselect, CUDA, m) {
   op::register_backend<CudaBackend>(m);
   implement_all_forced(m, AllVariants{});
+  m.impl("_chosen_variant", TORCH_BOX(&chosen_variant));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ __all__ = [
     "assert_same_bits",
     "assert_same_selection",
     "available_backends",
+    "chosen_variant",
     "topk_of_variant",
     "variants",
 ]
@@ -132,6 +133,30 @@ def topk_of_variant(backend: str, variant: str | None) -> Callable[..., deepsele
         return deepselect.TopK(values if return_values else None, indices)
 
     return topk
+
+
+def chosen_variant(
+    input: Tensor,
+    k: int,
+    *,
+    begin: Tensor | None = None,
+    end: Tensor | None = None,
+    order: str = "any",
+) -> str:
+    """The variant that :func:`deepselect.topk` would take for this call.
+
+    Args:
+        input: on CUDA, whose backend chooses by shape; ``rows`` and ``k`` at least 1.
+        k, begin, end, order: as for :func:`deepselect.topk`; nothing else has a say.
+
+    Raises:
+        ValueError: ``input`` is on another device.
+        RuntimeError: the call is not valid.
+    """
+    if input.device.type != "cuda":
+        raise ValueError(f"deepselect: input must be on CUDA, got {input.device.type}")
+    name = torch.ops.deepselect._chosen_variant(input, k, begin, end, order=order)
+    return str(name)
 
 
 def bits_type(dtype: torch.dtype) -> torch.dtype:

@@ -24,6 +24,7 @@
 #include <cstdint>
 
 #include "cuda/common/finish.cuh"
+#include "cuda/common/pass_counts.cuh"
 #include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_ring.cuh"
@@ -162,6 +163,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     }
     __syncthreads();
     num_survivors = smem.num_survivors;
+    note_pass(num_survivors);
     if (num_survivors >= num_wanted && num_survivors <= survivor_capacity) break;
 
     needs_sample = num_survivors < num_wanted;

@@ -26,6 +26,7 @@
 
 #include "cuda/common/composite_passes.cuh"
 #include "cuda/common/part_filter.cuh"
+#include "cuda/common/pass_counts.cuh"
 #include "cuda/common/ragged_parts.cuh"
 #include "cuda/common/row_finish.cuh"
 #include "cuda/common/row_output.cuh"
@@ -252,6 +253,7 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   RadixCursor cursor = smem.cursor;
   if (part.num_parts == 1 && num_survivors >= num_wanted &&
       num_survivors <= Policy::kStagedSurvivors) {
+    note_pass(num_survivors);
     detail::count_survivors<kThreads>(smem.staged, num_survivors, cursor, histogram);
   } else {
     sink.template flush<kThreads>(&smem.first_place);
@@ -267,6 +269,7 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
     if (smem.is_last == 0) return;
     __threadfence();
     num_survivors = smem.num_survivors;
+    note_pass(num_survivors);
     if (num_survivors >= num_wanted && num_survivors <= shape.buffer_capacity) {
       num_survivors = gather_survivors<kThreads>(sink.buffer, num_survivors, num_wanted,
                                                  smem.staged, Policy::kStagedSurvivors,
@@ -282,6 +285,7 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
           slots, 0, slots.num_slots(), key_map, low, ~Composite{0}, smem.staged, &smem.num_staged);
       __syncthreads();
       num_survivors = smem.num_staged;
+      note_pass(num_survivors);  // the search's readings count as one
       cursor = detail::survivor_range<kThreads>(smem.staged, num_survivors, smem.finish);
       detail::count_survivors<kThreads>(smem.staged, num_survivors, cursor, histogram);
     }

@@ -39,3 +39,5 @@ void launch_row_stream(const LaunchContext& context) {
 }
 
 }  // namespace deepselect::cuda
+
+DEEPSELECT_EXPORT_PASS_COUNTS()

@@ -36,3 +36,5 @@ void launch_split_stream(const LaunchContext& context) {
 }
 
 }  // namespace deepselect::cuda
+
+DEEPSELECT_EXPORT_PASS_COUNTS()

@@ -82,7 +82,6 @@ class CudaRun:
         """One shape against everything there is."""
         inputs = self.inputs(shape)
         timers = {"ours": GraphTimer(ours(shape), inputs, self.budget)}
-        variant = self._variant(shape, inputs[0])
         timers["torch"] = GraphTimer(
             lambda x: torch.topk(x, shape.k, sorted=False), inputs, self.budget
         )
@@ -115,7 +114,7 @@ class CudaRun:
             deepselect_peer_us=deepselect_us,
             num_buffers=len(inputs),
             l2="warm" if len(inputs) * shape.input_bytes <= l2_bytes else "cold",
-            variant=variant,
+            variant=testing.chosen_variant(inputs[0], shape.k, order=shape.order),
             is_exact=fault is None,
             fault=fault,
         )
@@ -142,12 +141,6 @@ class CudaRun:
             if fault is not None:
                 return fault
         return None
-
-    def _variant(self, shape: Shape, x: Tensor) -> str | None:
-        inspect = getattr(testing, "chosen_variant", None)
-        if inspect is None:
-            return None
-        return str(inspect(x, shape.k, order=shape.order, return_values=shape.return_values))
 
     def _floor_timers(self, shape: Shape, inputs: Sequence[Tensor]) -> dict[str, GraphTimer]:
         floor = self._floor

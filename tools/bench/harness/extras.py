@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
 import deepselect
-from harness import report
+from deepselect import testing
+from harness import exact, report
+from harness.candidate import BuildError, Candidate, Replacement, build
 from harness.cuda_run import CudaRun, ours
 from harness.results import Comparison
 from harness.shapes import (
@@ -108,24 +111,60 @@ def sampler(cuda_run: CudaRun) -> None:
         _note(cuda_run, comparison)
 
 
+# What the filters do for two rules of the contract, taken out: the NaN rule (and -0.0 = +0.0) is an
+# instruction per word; the tie rule makes a bound of value and position, where one of the value
+# lets every equal element through. The finish, which sees the survivors alone, stays as it is.
+WITHOUT_NAN_RULE = tuple(
+    Replacement("cuda/common/key_map.cuh", f"ptx::{fma}(word, sign_, 0u)", "word")
+    for fma in ("fma_f32", "fma_bf16x2", "fma_f16x2")
+)
+WITHOUT_TIES = {
+    "cluster_row": (
+        Replacement(
+            "cuda/kernels/cluster_row.cuh",
+            "const Composite bound = Composite{bound_key} << 32 | bound_low;",
+            "const Composite bound = Composite{bound_key} << 32;",
+        ),
+    ),
+    "row_registers": (),
+    "row_stream": (
+        Replacement(
+            "cuda/kernels/row_stream.cuh", "bound = found.low;", "bound = found.low >> 32 << 32;"
+        ),
+    ),
+    "split_stream": (
+        Replacement(
+            "cuda/kernels/split_stream.cuh",
+            "rank / Policy::kRankSlackDivisor, scratch);",
+            "rank / Policy::kRankSlackDivisor, scratch) >> 32 << 32;",
+        ),
+    ),
+}
+
+
 def ties(cuda_run: CudaRun) -> None:
-    """Our op against a policy without lowest-index ties and the NaN rule, where there is one."""
-    bare_op = getattr(torch.ops.deepselect, "_topk_without_ties", None)
-    if bare_op is None:
-        cuda_run.results.skipped["ties and NaN"] = "this build has no policy without them"
-        return
+    """Our op against the same variant compiled without lowest-index ties and the NaN rule."""
+    architecture = "sm_{}{}".format(*torch.cuda.get_device_capability())
     for shape in HOSTILE_SHAPES:
         inputs = cuda_run.inputs(shape)
+        variant = testing.chosen_variant(inputs[0], shape.k, order=shape.order)
+        label = f"{shape.name}, {variant}"
+        if variant not in WITHOUT_TIES:
+            cuda_run.results.skipped[f"ties and NaN, {label}"] = "no policy without them"
+            continue
+        try:
+            built = build(variant, WITHOUT_NAN_RULE + WITHOUT_TIES[variant], architecture)
+        except BuildError as error:
+            cuda_run.results.skipped[f"ties and NaN, {label}"] = str(error)
+            continue
         options = {"order": shape.order, "return_values": shape.return_values}
-
-        def bare(x: Tensor, k: int = shape.k, options: dict[str, object] = options) -> object:
-            return bare_op.default(x, k, **options)
-
+        bare = partial(Candidate(built.path), k=shape.k, **options)
+        fault = exact.find_fault(inputs[0], bare(inputs[0])[1], lowest_ties=False)
         times = cuda_run.time({"ours": (ours(shape), inputs), "bare": (bare, inputs)})
         comparison = Comparison(
-            "ties and NaN", shape.name, times["ours"].us, times["bare"].us, "ours without"
+            "ties and NaN", label, times["ours"].us, times["bare"].us, "ours without"
         )
-        _note(cuda_run, comparison)
+        _note(cuda_run, comparison, fault)
 
 
 def host(cuda_run: CudaRun) -> None:
