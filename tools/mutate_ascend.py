@@ -24,7 +24,7 @@ CALL = re.compile(r"\s*simd::(set|wait|barrier)(<.*>\(.*\));")
 def mutations() -> list[tuple[Path, list[int]]]:
     """Kernel files and the lines to blank."""
     found = []
-    files = [KERNELS / "row_paged_3510.asc", *sorted((ROOT / KERNELS / "row_paged").glob("*.h"))]
+    files = [*sorted((ROOT / KERNELS).glob("row_paged*.asc")), *(ROOT / KERNELS).glob("*/*.h")]
     for file in files:
         name = file if not file.is_absolute() else file.relative_to(ROOT)
         calls = [CALL.match(line) for line in (ROOT / name).read_text().splitlines()]

@@ -18,6 +18,7 @@
     __VA_ARGS__;                                                                              \
   } while (false)
 #else
+#include "kernel_operator.h"
 #define DEEPSELECT_SITE
 #define DEEPSELECT_AT_SITE()
 #define DEEPSELECT_VECTOR_CALL(...) __VA_ARGS__

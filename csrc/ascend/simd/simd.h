@@ -13,7 +13,6 @@
 #include "ascend/twin/asc_simd.h"
 #else
 #include "c_api/asc_simd.h"
-#include "kernel_operator.h"
 #endif
 
 #include "ascend/simd/kernel_calls.h"

@@ -1,4 +1,4 @@
-// Types, keywords and masks of the device's language on the host, and what the instructions of
+// Types and masks of the device's language on the host, and what the instructions of
 // asc_memory.h and asc_compute.h share.
 #pragma once
 
@@ -6,14 +6,6 @@
 #include <cstring>
 
 #include "ascend/twin/registers.h"
-
-#define __simd_vf__
-#define __simd_callee__
-#define __aicore__
-#define __global__
-#define __vector__
-#define __ubuf__
-#define __gm__
 
 using vector_uint8_t = deepselect::twin::Vector<std::uint8_t>;
 using vector_uint16_t = deepselect::twin::Vector<std::uint16_t>;

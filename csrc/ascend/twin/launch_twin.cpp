@@ -95,10 +95,10 @@ void launch(const LaunchContext& context) {
     using Config = decltype(config);
     using Tuning = typename Config::Tuning;
     twin::run_cores(core, context.plan.num_blocks, true,
-                    [&] { row_paged<Config::kValueType, Tuning>(args); });
+                    [&] { row_paged_3510<Config::kValueType, Tuning>(args); });
     if (context.plan.num_slices > 1) {
       twin::run_cores(core, context.plan.num_merge_blocks, false,
-                      [&] { row_paged_merge<Config::kValueType, Tuning>(args); });
+                      [&] { row_paged_merge_3510<Config::kValueType, Tuning>(args); });
     }
   });
 }

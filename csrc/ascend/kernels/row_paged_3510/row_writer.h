@@ -2,9 +2,9 @@
 // UbPlan3510::Epilogue.
 #pragma once
 
-#include "ascend/kernels/row_paged/candidate_set.h"
-#include "ascend/kernels/row_paged/epilogue.h"
-#include "ascend/kernels/row_paged/page_map.h"
+#include "ascend/kernels/row_paged_3510/candidate_set.h"
+#include "ascend/kernels/row_paged_3510/epilogue.h"
+#include "ascend/kernels/row_paged_3510/page_map.h"
 #include "deepselect/row_view.h"
 
 namespace deepselect::ascend {
