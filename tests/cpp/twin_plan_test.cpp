@@ -43,7 +43,7 @@ int main() {
   EXPECT(tier_of(1024) == 1024 && tier_of(1025) == 4096 && tier_of(4096) == 4096);
   EXPECT(tier_of(4097) == 0);
 
-  const DeviceLimits device{64};
+  const DeviceLimits device{Architecture::kDav3510, 64};
   // Many rows: one core each, no workspace.
   Plan plan = make_plan(call(4096, 131072, 512), device);
   EXPECT(plan.num_slices == 1 && plan.num_blocks == 64 && plan.workspace_bytes == 0);
@@ -64,7 +64,7 @@ int main() {
           plan = make_plan(params, device);
           EXPECT(plan.num_slices >= 1 && plan.num_blocks >= 1 && plan.num_blocks <= 64);
           EXPECT(plan.num_slices == 1 || plan.num_slices * slice_entries(k) <=
-                                             candidate_capacity(value_bytes(type), plan.max_k));
+                                             candidate_capacity(device.architecture, type, plan.max_k));
           std::int64_t covered = 0;
           for (std::uint32_t slice = 0; slice < plan.num_slices; ++slice) {
             const SliceRange range = slice_range(cols, slice, plan.num_slices, 2048);
@@ -80,7 +80,7 @@ int main() {
 
   for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat16, ValueType::kFloat32}) {
     for (std::uint32_t max_k : kTiers) {
-      dispatch(type, max_k, [](auto config) {
+      dispatch<Architecture::kDav3510>(type, max_k, [](auto config) {
         using Config = decltype(config);
         test_ub_plan<UbPlan3510<Config::kValueType, typename Config::Tuning>>();
       });

@@ -68,7 +68,7 @@ void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::i
   twin::Counts counts;
   twin::device().counts = &counts;
   // As one of many rows: one core, not shared.
-  ascend::launch({params, ascend::make_plan(params, {1}), nullptr, nullptr});
+  ascend::launch({params, ascend::make_plan(params, {twin::device().architecture, 1}), nullptr, nullptr});
   twin::device().counts = nullptr;
 
   const Rates rates;
@@ -100,7 +100,7 @@ void print_ub_plans() {
   for (const auto& [name, type] : {std::pair{"16-bit values", ValueType::kBFloat16},
                                    std::pair{"32-bit values", ValueType::kFloat32}}) {
     for (std::uint32_t max_k : ascend::kTiers) {
-      ascend::dispatch(type, max_k, [&, name = name](auto config) {
+      ascend::dispatch<ascend::Architecture::kDav3510>(type, max_k, [&, name = name](auto config) {
         using Config = decltype(config);
         using Plan = ascend::UbPlan3510<Config::kValueType, typename Config::Tuning>;
         std::printf("%s, k <= %u: %u of %u bytes, %u candidates\n", name, max_k, Plan::kEnd,

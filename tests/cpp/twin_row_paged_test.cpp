@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ascend/launch.h"
-#include "ascend/twin/machine.h"
+#include "ascend/twin/launch_twin.h"
 #include "cpu/topk_cpu.h"
 #include "expect.h"
 
@@ -161,7 +161,7 @@ void run_case(int number, ValueType type) {
   Outputs actual(params);
   actual.attach(&params, with_values, with_raw);
   const auto num_cores = static_cast<std::uint32_t>(choose<std::int64_t>({1, 3, 16, 64}));
-  const ascend::Plan plan = ascend::make_plan(params, {num_cores});
+  const ascend::Plan plan = ascend::make_plan(params, {twin::device().architecture, num_cores});
   std::vector<std::uint64_t> workspace(plan.workspace_bytes / 8 + 1);
   try {
     ascend::launch({params, plan, workspace.data(), nullptr});
@@ -173,7 +173,8 @@ void run_case(int number, ValueType type) {
                     actual.raw == expected.raw;
   EXPECT(same);
   if (!same) {
-    std::cerr << "case " << number << ": type " << static_cast<int>(type) << " rows "
+    std::cerr << "case " << number << ": architecture "
+              << static_cast<int>(twin::device().architecture) << " type " << static_cast<int>(type) << " rows "
               << params.num_rows << " cols " << params.num_cols << " k " << params.k << " order "
               << static_cast<int>(params.order) << " nan " << static_cast<int>(params.nan_rule)
               << " largest " << params.largest << " slices " << plan.num_slices << " mapping "
@@ -186,9 +187,13 @@ void run_case(int number, ValueType type) {
 
 int main(int argc, char** argv) {
   const int num_cases = argc > 1 ? std::atoi(argv[1]) : 250;
-  for (int number = 0; number < num_cases; ++number) {
-    for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat16, ValueType::kFloat32}) {
-      run_case(number, type);
+  using ascend::Architecture;
+  for (Architecture architecture : {Architecture::kDav3510, Architecture::kDav2201}) {
+    twin::device().architecture = architecture;
+    for (int number = 0; number < num_cases; ++number) {
+      for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat16, ValueType::kFloat32}) {
+        run_case(number, type);
+      }
     }
   }
   return expect::verdict();

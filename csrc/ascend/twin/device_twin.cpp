@@ -5,7 +5,7 @@
 namespace deepselect::ascend {
 
 DeviceLimits device_limits(std::int32_t /*device_index*/) {
-  return {twin::device().num_vector_cores};
+  return {twin::device().architecture, twin::device().num_vector_cores};
 }
 
 void* current_stream(std::int32_t /*device_index*/) {

@@ -41,6 +41,7 @@ Counts& Counts::operator+=(const Counts& other) {
   vector_stores += other.vector_stores;
   vector_computes += other.vector_computes;
   mask_computes += other.mask_computes;
+  ub_vector_calls += other.ub_vector_calls;
   ub_vector_ops += other.ub_vector_ops;
   sorted_items += other.sorted_items;
   copies_in += other.copies_in;

@@ -39,7 +39,8 @@ struct Counts {
   std::uint64_t vector_stores = 0;
   std::uint64_t vector_computes = 0;  // on data registers
   std::uint64_t mask_computes = 0;    // on mask registers
-  std::uint64_t ub_vector_ops = 0;    // 256-byte repeats of buffer-to-buffer instructions (2201)
+  std::uint64_t ub_vector_calls = 0;  // buffer-to-buffer instructions (dav-2201)
+  std::uint64_t ub_vector_ops = 0;    // 256-byte repeats of those
   std::uint64_t sorted_items = 0;     // through the library's Sort
   std::uint64_t copies_in = 0;
   std::uint64_t copies_out = 0;
