@@ -56,7 +56,8 @@ constexpr Plan make_plan(const TopkParams& params, const DeviceLimits& limits) {
   // The merge takes all slices of a row at once.
   std::int64_t num_slices =
       at_most(num_cores / params.num_rows,
-              candidate_capacity(limits.architecture, params.value_type, plan.max_k) / slice_entries(params.k));
+              candidate_capacity(limits.architecture, params.value_type, plan.max_k) /
+                  slice_entries(params.k));
   num_slices = at_most(num_slices, params.num_cols / kMinSliceItems);
   num_slices = at_most(num_slices, params.num_cols / (4 * params.k));
   plan.num_slices = static_cast<std::uint32_t>(num_slices > 1 ? num_slices : 1);

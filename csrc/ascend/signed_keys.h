@@ -40,7 +40,8 @@ template <ValueType kType>
 struct SignedKeyRule {
   using Bits = BitsOf<kType>;
   static constexpr int kBits = 8 * sizeof(Bits);
-  static constexpr std::int32_t kInfinity = static_cast<std::int32_t>(ValueTraits<kType>::kInfinity);
+  static constexpr std::int32_t kInfinity =
+      static_cast<std::int32_t>(ValueTraits<kType>::kInfinity);
   static constexpr std::int32_t kNanKey = kInfinity + 1;  // or its negative
   // Value bits, sign-extended: of -0.0 and of the NaN of either sign with the most bits set.
   static constexpr std::int32_t kMinusZero =

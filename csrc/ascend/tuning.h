@@ -68,9 +68,8 @@ struct RowPagedTuning2201 {
 };
 
 template <Architecture kArchitecture, int kItemBytes, std::uint32_t kTierK>
-using RowPagedTuning =
-    std::conditional_t<kArchitecture == Architecture::kDav3510,
-                       RowPagedTuning3510<kItemBytes, kTierK>,
-                       RowPagedTuning2201<kItemBytes, kTierK>>;
+using RowPagedTuning = std::conditional_t<kArchitecture == Architecture::kDav3510,
+                                          RowPagedTuning3510<kItemBytes, kTierK>,
+                                          RowPagedTuning2201<kItemBytes, kTierK>>;
 
 }  // namespace deepselect::ascend

@@ -190,8 +190,8 @@ struct UbPlan2201 {
 };
 
 template <Architecture kArchitecture, ValueType kType, class Tuning>
-using UbPlan = std::conditional_t<kArchitecture == Architecture::kDav3510, UbPlan3510<kType, Tuning>,
-                                  UbPlan2201<kType, Tuning>>;
+using UbPlan = std::conditional_t<kArchitecture == Architecture::kDav3510,
+                                  UbPlan3510<kType, Tuning>, UbPlan2201<kType, Tuning>>;
 
 constexpr std::uint32_t ub_bytes(Architecture architecture) {
   return architecture == Architecture::kDav3510 ? kUbBytes3510 : kUbBytes2201;

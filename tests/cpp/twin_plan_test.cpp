@@ -63,8 +63,9 @@ int main() {
           const TopkParams params = call(rows, cols, k, type);
           plan = make_plan(params, device);
           EXPECT(plan.num_slices >= 1 && plan.num_blocks >= 1 && plan.num_blocks <= 64);
-          EXPECT(plan.num_slices == 1 || plan.num_slices * slice_entries(k) <=
-                                             candidate_capacity(device.architecture, type, plan.max_k));
+          EXPECT(plan.num_slices == 1 ||
+                 plan.num_slices * slice_entries(k) <=
+                     candidate_capacity(device.architecture, type, plan.max_k));
           std::int64_t covered = 0;
           for (std::uint32_t slice = 0; slice < plan.num_slices; ++slice) {
             const SliceRange range = slice_range(cols, slice, plan.num_slices, 2048);

@@ -68,7 +68,8 @@ void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::i
   twin::Counts counts;
   twin::device().counts = &counts;
   // As one of many rows: one core, not shared.
-  ascend::launch({params, ascend::make_plan(params, {twin::device().architecture, 1}), nullptr, nullptr});
+  ascend::launch(
+      {params, ascend::make_plan(params, {twin::device().architecture, 1}), nullptr, nullptr});
   twin::device().counts = nullptr;
 
   const Rates rates;

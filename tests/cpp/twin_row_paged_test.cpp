@@ -174,11 +174,12 @@ void run_case(int number, ValueType type) {
   EXPECT(same);
   if (!same) {
     std::cerr << "case " << number << ": architecture "
-              << static_cast<int>(twin::device().architecture) << " type " << static_cast<int>(type) << " rows "
-              << params.num_rows << " cols " << params.num_cols << " k " << params.k << " order "
-              << static_cast<int>(params.order) << " nan " << static_cast<int>(params.nan_rule)
-              << " largest " << params.largest << " slices " << plan.num_slices << " mapping "
-              << mapping << " values " << (actual.values == expected.values) << " indices "
+              << static_cast<int>(twin::device().architecture) << " type " << static_cast<int>(type)
+              << " rows " << params.num_rows << " cols " << params.num_cols << " k " << params.k
+              << " order " << static_cast<int>(params.order) << " nan "
+              << static_cast<int>(params.nan_rule) << " largest " << params.largest << " slices "
+              << plan.num_slices << " mapping " << mapping << " values "
+              << (actual.values == expected.values) << " indices "
               << (actual.indices == expected.indices) << "\n";
   }
 }

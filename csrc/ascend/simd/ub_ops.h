@@ -77,14 +77,12 @@ inline void min_scalar(I32* dst, I32* src, I32 value, U32 count DEEPSELECT_SITE)
 inline void bit_and(std::uint16_t* dst, std::uint16_t* a, std::uint16_t* b,
                     U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
-  twin::map_ub(dst, a, b, count,
-               [](int x, int y) { return static_cast<std::uint16_t>(x & y); });
+  twin::map_ub(dst, a, b, count, [](int x, int y) { return static_cast<std::uint16_t>(x & y); });
 }
 inline void bit_or(std::uint16_t* dst, std::uint16_t* a, std::uint16_t* b,
                    U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
-  twin::map_ub(dst, a, b, count,
-               [](int x, int y) { return static_cast<std::uint16_t>(x | y); });
+  twin::map_ub(dst, a, b, count, [](int x, int y) { return static_cast<std::uint16_t>(x | y); });
 }
 inline void bit_not(std::uint16_t* dst, std::uint16_t* src, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
@@ -178,8 +176,8 @@ inline void merge_runs(std::uint8_t* dst, std::uint8_t* src, U32 run_items, U32 
 
 template <class T>
 __aicore__ inline AscendC::LocalTensor<T> tensor_at(__ubuf__ T* address, std::uint32_t count) {
-  return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC,
-                                 (std::uint32_t)(std::uint64_t)address, count);
+  return AscendC::LocalTensor<T>(AscendC::TPosition::VECCALC, (std::uint32_t)(std::uint64_t)address,
+                                 count);
 }
 
 template <class T>
@@ -194,11 +192,11 @@ __aicore__ inline void fill_lanes(__ubuf__ T* block, T value, std::uint32_t firs
   AscendC::Duplicate(tensor_at(block, 32 / sizeof(T)), value, mask, 1, 1, 8);
 }
 
-#define DEEPSELECT_UB_BINARY(name, vendor, T)                                               \
-  __aicore__ inline void name(__ubuf__ T* dst, __ubuf__ T* a, __ubuf__ T* b,                \
-                              std::uint32_t count) {                                        \
-    AscendC::vendor(tensor_at(dst, count), tensor_at(a, count), tensor_at(b, count),        \
-                    static_cast<std::int32_t>(count));                                      \
+#define DEEPSELECT_UB_BINARY(name, vendor, T)                                        \
+  __aicore__ inline void name(__ubuf__ T* dst, __ubuf__ T* a, __ubuf__ T* b,         \
+                              std::uint32_t count) {                                 \
+    AscendC::vendor(tensor_at(dst, count), tensor_at(a, count), tensor_at(b, count), \
+                    static_cast<std::int32_t>(count));                               \
   }
 DEEPSELECT_UB_BINARY(add, Add, std::int32_t)
 DEEPSELECT_UB_BINARY(subtract, Sub, std::int32_t)
@@ -213,11 +211,11 @@ __aicore__ inline void bit_not(__ubuf__ std::uint16_t* dst, __ubuf__ std::uint16
   AscendC::Not(tensor_at(dst, count), tensor_at(src, count), static_cast<std::int32_t>(count));
 }
 
-#define DEEPSELECT_UB_SCALAR(name, vendor)                                                  \
-  __aicore__ inline void name(__ubuf__ std::int32_t* dst, __ubuf__ std::int32_t* src,       \
-                              std::int32_t value, std::uint32_t count) {                    \
-    AscendC::vendor(tensor_at(dst, count), tensor_at(src, count), value,                    \
-                    static_cast<std::int32_t>(count));                                      \
+#define DEEPSELECT_UB_SCALAR(name, vendor)                                            \
+  __aicore__ inline void name(__ubuf__ std::int32_t* dst, __ubuf__ std::int32_t* src, \
+                              std::int32_t value, std::uint32_t count) {              \
+    AscendC::vendor(tensor_at(dst, count), tensor_at(src, count), value,              \
+                    static_cast<std::int32_t>(count));                                \
   }
 DEEPSELECT_UB_SCALAR(add_scalar, Adds)
 DEEPSELECT_UB_SCALAR(multiply_scalar, Muls)

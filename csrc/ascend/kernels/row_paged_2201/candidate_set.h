@@ -83,8 +83,8 @@ class CandidateSet {
     } else {
       ub::equal_scalar(mask(1), keys(), by_key.least, count);
       simd::barrier<simd::kPipeV>();
-      const Cut by_position = find(positions(), count, {~kLastPosition, 0},
-                                   want - by_key.num_above, slack, kTiesOnly);
+      const Cut by_position =
+          find(positions(), count, {~kLastPosition, 0}, want - by_key.num_above, slack, kTiesOnly);
       num_kept = by_key.num_above + by_position.num_at_least;
       pivot_position = ~by_position.least;
       mark_at_least(mask(2), positions(), by_position.least, half(), count);
@@ -118,9 +118,7 @@ class CandidateSet {
   __aicore__ inline static __ubuf__ Lane* array(int i) {
     return i == 0 ? values() : (__ubuf__ Lane*)positions();
   }
-  __aicore__ inline void pad_to(std::uint32_t num_entries) {
-    fill_losers(num_items_, num_entries);
-  }
+  __aicore__ inline void pad_to(std::uint32_t num_entries) { fill_losers(num_items_, num_entries); }
 
  private:
   static constexpr Int kLastPosition = (1 << 21) - 1;  // kAscendLimits
