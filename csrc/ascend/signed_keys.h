@@ -74,12 +74,13 @@ struct SignedKeyRule {
     return static_cast<Bits>(largest ? kMinusZero + kInfinity : kInfinity);
   }
 
-  // Accepts exactly the elements whose key is at least `least`, -kNanKey <= least <= kNanKey.
+  // Accepts exactly the elements whose key is at least `least`, -kNanKey <= least <= kNanKey + 1.
   DEEPSELECT_HOST_DEVICE constexpr SignedBound at_least(std::int32_t least) const {
     // The bits of a magnitude on the side that wins, and on the side that loses.
     const std::int32_t better = largest ? 0 : kMinusZero;
     const std::int32_t worse = largest ? kMinusZero : 0;
     if (least == -kNanKey) return {{}, 0, true};
+    if (least > (nan_first ? kNanKey : kInfinity)) return {{}, 0, false};
     if (least > 0) {
       if (!nan_first) return {{{better + least, better + kInfinity}, {}}, 1, false};
       return {{{better + least, better + kLastNan}, {worse + kNanKey, worse + kLastNan}}, 2, false};

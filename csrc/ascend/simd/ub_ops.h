@@ -145,7 +145,7 @@ void compress(T* dst, T* src, std::uint8_t* mask, U32 count DEEPSELECT_SITE) {
 inline U32 read_kept(twin::Site site = twin::Site::current()) {
   simd::set<simd::kPipeV, simd::kPipeS>(0, site);
   simd::wait<simd::kPipeV, simd::kPipeS>(0, site);
-  return static_cast<U32>(twin::kept_items());
+  return twin::ub_take_kept();
 }
 inline void pick_odd(U32* dst, U32* src, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();

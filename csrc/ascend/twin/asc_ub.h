@@ -158,8 +158,16 @@ void ub_fill_lanes(T* block, T value, std::uint32_t first, std::uint32_t past) {
   std::memset(undefined + first * sizeof(T), 0, (past - first) * sizeof(T));
 }
 
-inline std::uint64_t& kept_items() {
-  static std::uint64_t kept = 0;
+// How many items the last compress kept; -1: none since the last read.
+inline std::int64_t& kept_items() {
+  static std::int64_t kept = -1;
+  return kept;
+}
+
+inline std::uint32_t ub_take_kept() {
+  if (kept_items() < 0) machine().fault(kScalar, "the kept count is read without a compress");
+  const auto kept = static_cast<std::uint32_t>(kept_items());
+  kept_items() = -1;
   return kept;
 }
 
@@ -184,7 +192,7 @@ void ub_compress(T* dst, const T* src, const std::uint8_t* mask, std::uint32_t c
     dst[i] = src[kept[i]];
     std::memset(undefined + i * sizeof(T), source.is_undefined(kept[i]) ? 1 : 0, sizeof(T));
   }
-  kept_items() = kept.size();
+  kept_items() = static_cast<std::int64_t>(kept.size());
 }
 
 // Every second item from the second on; `count` source items.

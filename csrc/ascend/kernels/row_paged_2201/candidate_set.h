@@ -39,9 +39,7 @@ class CandidateSet {
   // strictly, for elements at `first_position` or later.
   __aicore__ inline SignedBound bound() const { return rule_.at_least(pivot_key_); }
   __aicore__ inline SignedBound bound_from(Int first_position) const {
-    if (first_position <= pivot_position_) return bound();
-    if (pivot_key_ == Rule::kNanKey) return {{}, 0, false};
-    return rule_.at_least(pivot_key_ + 1);
+    return rule_.at_least(first_position > pivot_position_ ? pivot_key_ + 1 : pivot_key_);
   }
 
   // Appends `num_hits` elements, which lie packed at values() + entries() already, and their
