@@ -4,7 +4,8 @@
 //   Lane, Plan, Tuning              item type, unified-buffer plan, sizes
 //   Engine(const TopkParams&)
 //   prepare()                       constants in the unified buffer, once per core
-//   candidates()                    CandidateSet: clear, reduce, is_full, select, ...
+//   start_row()                     no candidates
+//   candidates()                    their set: size, is_full, reduce, select, ...
 //   filter(Batch)                   takes a landed batch: waits for its copies, appends, frees it
 //   write_row(row, view)            the epilogue
 //
@@ -110,10 +111,7 @@ class RowPaged {
   __aicore__ inline void start_row() {
     simd::wait<simd::kPipeMte3, simd::kPipeV>(0);
     simd::wait<simd::kPipeMte3, simd::kPipeMte2>(0);
-    // The tables of pages are still read by the last append of the row before.
-    simd::set<simd::kPipeV, simd::kPipeS>(0);
-    simd::wait<simd::kPipeV, simd::kPipeS>(0);
-    engine_.candidates().clear();
+    engine_.start_row();
   }
 
   // ---- scan

@@ -80,7 +80,6 @@ class CandidateSet {
       mark_at_least(mask(0), keys(), by_key.least, half(), count);
     } else {
       ub::equal_scalar(mask(1), keys(), by_key.least, count);
-      simd::barrier<simd::kPipeV>();
       const Cut by_position =
           find(positions(), count, {~kLastPosition, 0}, want - by_key.num_above, slack, kTiesOnly);
       num_kept = by_key.num_above + by_position.num_at_least;
@@ -161,7 +160,8 @@ class CandidateSet {
   }
 
   // Narrows `range` down to a word that `want` to want + slack of `words` reach; to one word where
-  // there is none. Tries words of a sample first, which halves the number of steps.
+  // there is none. Tries words of a sample first, which halves the number of steps. Starts with a
+  // round trip between the units: whatever the vector unit did before is done.
   __aicore__ inline Cut find(__ubuf__ Int* words, std::uint32_t count, Range range,
                              std::uint32_t want, std::uint32_t slack, bool ties_only) {
     constexpr std::uint32_t kSampleItems = 16;

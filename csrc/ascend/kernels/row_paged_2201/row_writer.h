@@ -152,7 +152,7 @@ class RowWriter {
     }
   }
 
-  // Low and high words to 64-bit indices.
+  // Low and high words to 64-bit indices, for the copy out.
   __aicore__ inline void interleave() {
     constexpr U32 kPartItems = Plan::kTempItems / 2;
     constexpr Int kHighBytes = 4 * Plan::kMaxK;
@@ -175,7 +175,6 @@ class RowWriter {
       const U32 part = k_ - first < kPartItems ? k_ - first : kPartItems;
       ub::gather(indices() + 2 * first, low_words() + first, offsets, 2 * part);
     }
-    simd::barrier<simd::kPipeV>();
   }
 
   __aicore__ inline void copy_out(std::int64_t row, const Row<Lane>& ordered) {
