@@ -173,7 +173,7 @@ struct UbPlan2201 {
       {"masks", kMasks, kNumMasks * kMaskBytes, "hits of a batch | comparisons"},
       {"stages", kStages, Tuning::kNumStages * kStageBytes, "input pages, one batch per stage"},
       {"epilogue", Epilogue::kTemps, Epilogue::kEnd - Epilogue::kTemps,
-       "over scratch, keys, masks, stages"},
+       "over scratch, keys, masks, stages; a page table to the end"},
   };
 
   static_assert(kEnd <= kUbBytes2201, "the plan must fit into the unified buffer");
