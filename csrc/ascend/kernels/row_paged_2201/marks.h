@@ -50,38 +50,47 @@ struct Scratch {
   std::uint32_t num_items;
 };
 
-__aicore__ inline void mark_at_least(MaskBits mask, __ubuf__ float* items, std::int32_t least,
-                                     Scratch, std::uint32_t count) {
-  ub::at_least(mask, items, static_cast<float>(least), count);
+// Items in [low, high]; an end that is the type's own needs no work.
+struct Ends {
+  std::int32_t low;
+  std::int32_t high;
+  bool has_low;
+  bool has_high;
+};
+
+__aicore__ inline void mark_between(MaskBits mask, MaskBits spare, __ubuf__ float* items,
+                                    const Ends& ends, Scratch, std::uint32_t count) {
+  if (ends.has_low) ub::at_least(mask, items, static_cast<float>(ends.low), count);
+  if (ends.has_high) {
+    ub::at_most(ends.has_low ? spare : mask, items, static_cast<float>(ends.high), count);
+  }
   simd::barrier<simd::kPipeV>();
+  if (ends.has_low && ends.has_high) mark_both(mask, spare, count);
 }
-__aicore__ inline void mark_at_most(MaskBits mask, __ubuf__ float* items, std::int32_t most,
-                                    Scratch, std::uint32_t count) {
-  ub::at_most(mask, items, static_cast<float>(most), count);
-  simd::barrier<simd::kPipeV>();
+
+// x is in [low, high] where it equals min(max(x, low), high).
+__aicore__ inline void mark_between(MaskBits mask, MaskBits /*spare*/, __ubuf__ std::int32_t* items,
+                                    const Ends& ends, Scratch scratch, std::uint32_t count) {
+  for (std::uint32_t first = 0; first < count; first += scratch.num_items) {
+    const std::uint32_t rest = count - first;
+    const std::uint32_t part = rest < scratch.num_items ? rest : scratch.num_items;
+    __ubuf__ std::int32_t* const source = items + first;
+    if (ends.has_low) {
+      ub::max_scalar(scratch.items, source, ends.low, part);
+      simd::barrier<simd::kPipeV>();
+    }
+    if (ends.has_high) {
+      ub::min_scalar(scratch.items, ends.has_low ? scratch.items : source, ends.high, part);
+      simd::barrier<simd::kPipeV>();
+    }
+    ub::equal(mask + first / 8, scratch.items, source, part);
+    simd::barrier<simd::kPipeV>();
+  }
 }
 
 __aicore__ inline void mark_at_least(MaskBits mask, __ubuf__ std::int32_t* items,
                                      std::int32_t least, Scratch scratch, std::uint32_t count) {
-  for (std::uint32_t first = 0; first < count; first += scratch.num_items) {
-    const std::uint32_t rest = count - first;
-    const std::uint32_t part = rest < scratch.num_items ? rest : scratch.num_items;
-    ub::max_scalar(scratch.items, items + first, least, part);
-    simd::barrier<simd::kPipeV>();
-    ub::equal(mask + first / 8, scratch.items, items + first, part);
-    simd::barrier<simd::kPipeV>();
-  }
-}
-__aicore__ inline void mark_at_most(MaskBits mask, __ubuf__ std::int32_t* items, std::int32_t most,
-                                    Scratch scratch, std::uint32_t count) {
-  for (std::uint32_t first = 0; first < count; first += scratch.num_items) {
-    const std::uint32_t rest = count - first;
-    const std::uint32_t part = rest < scratch.num_items ? rest : scratch.num_items;
-    ub::min_scalar(scratch.items, items + first, most, part);
-    simd::barrier<simd::kPipeV>();
-    ub::equal(mask + first / 8, scratch.items, items + first, part);
-    simd::barrier<simd::kPipeV>();
-  }
+  mark_between(mask, mask, items, {least, 0, true, false}, scratch, count);
 }
 
 template <ValueType kType, class Item>
@@ -89,11 +98,9 @@ __aicore__ inline void mark_interval(MaskBits mask, MaskBits spare, __ubuf__ Ite
                                      SignedBound::Interval interval, Scratch scratch,
                                      std::uint32_t count) {
   using Rule = SignedKeyRule<kType>;
-  const bool has_low = interval.low > Rule::kMinusZero;
-  const bool has_high = interval.high < Rule::kLastNan;
-  if (has_low) mark_at_least(mask, items, interval.low, scratch, count);
-  if (has_high) mark_at_most(has_low ? spare : mask, items, interval.high, scratch, count);
-  if (has_low && has_high) mark_both(mask, spare, count);
+  const Ends ends{interval.low, interval.high, interval.low > Rule::kMinusZero,
+                  interval.high < Rule::kLastNan};
+  mark_between(mask, spare, items, ends, scratch, count);
 }
 
 // Marks the items that the bound accepts; `count` is a multiple of kMarkGranule.
