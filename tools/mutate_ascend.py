@@ -1,5 +1,6 @@
-"""Runs the Ascend kernels on the twin without one of their synchronisations after the other, and
-shows that each is missed: a barrier, or a flag's `set` together with the `wait` right after it.
+"""Runs the Ascend kernels on the twin without one of their synchronisations after the other and
+shows that each absence is noticed. Omitted is a barrier, or a flag's `set` together with the `wait`
+right after it.
 
 Needs a build of the preset `twin`. Prints a line per omission; exits 1 if one goes unnoticed.
 
