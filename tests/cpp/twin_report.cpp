@@ -38,9 +38,9 @@ struct Rates3510 {
            static_cast<double>(counts.scalar_round_trips) * cycles_per_round_trip +
            static_cast<double>(counts.sorted_items) * sort_cycles_per_item;
   }
-  static double instructions(const twin::Counts& counts) {
-    return static_cast<double>(counts.vector_computes + counts.mask_computes + counts.vector_loads +
-                               counts.vector_stores);
+  static std::uint64_t instructions(const twin::Counts& counts) {
+    return counts.vector_computes + counts.mask_computes + counts.vector_loads +
+           counts.vector_stores;
   }
 };
 
@@ -59,14 +59,12 @@ struct Rates2201 {
            static_cast<double>(counts.scalar_round_trips) * cycles_per_round_trip +
            static_cast<double>(counts.sorted_items) * sort_cycles_per_item;
   }
-  static double instructions(const twin::Counts& counts) {
-    return static_cast<double>(counts.ub_vector_ops);
-  }
+  // Each of 256 bytes.
+  static std::uint64_t instructions(const twin::Counts& counts) { return counts.ub_vector_ops; }
 };
 
 template <class Rates>
-void print_cost(const char* dav, const char* type_name, ValueType type, std::int64_t cols,
-                std::int64_t k) {
+void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::int64_t k) {
   std::mt19937 generator(1);
   std::normal_distribution<float> normal;
   const int item_bytes = value_bytes(type);
@@ -100,22 +98,30 @@ void print_cost(const char* dav, const char* type_name, ValueType type, std::int
   const Rates rates;
   const double copy = static_cast<double>(counts.bytes_in) / rates.bytes_in_per_cycle;
   const double vector = rates.vector_cycles(counts);
-  const double per_register =
-      Rates::instructions(counts) / (static_cast<double>(counts.bytes_in) / 256);
-  std::printf("| %s | %s | %lld | %lld | %.0f | %.0f | %.2f | %.1f | %s | %.0f %% |\n", dav,
-              type_name, static_cast<long long>(cols), static_cast<long long>(k), copy, vector,
-              vector / copy, per_register, vector > copy ? "V" : "MTE2",
-              100 * copy / std::max(copy, vector));
+  const std::uint64_t scalar = counts.scalar_ub_accesses + counts.scalar_gm_accesses + counts.waits;
+  std::printf(
+      "| %s | %lld | %lld | %.0f | %llu | %llu | %llu | %.0f | %.0f | %.2f | %s | %.0f %% |\n",
+      type_name, static_cast<long long>(cols), static_cast<long long>(k),
+      static_cast<double>(counts.bytes_in) / 1024,
+      static_cast<unsigned long long>(counts.copies_in + counts.copies_out),
+      static_cast<unsigned long long>(scalar),
+      static_cast<unsigned long long>(Rates::instructions(counts)), copy, vector, vector / copy,
+      vector > copy ? "V" : "MTE2", 100 * copy / std::max(copy, vector));
 }
 
 template <class Rates>
 void print_costs(Architecture architecture, const char* dav) {
+  std::printf(
+      "dav-%s\n\n| dtype | columns | k | KiB in | copies | S | V | copy cycles | vector cycles | "
+      "vector / copy | bound by | share of the memory floor |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      dav);
   twin::device().architecture = architecture;
   for (const auto& [name, type] :
        {std::pair{"bfloat16", ValueType::kBFloat16}, std::pair{"float32", ValueType::kFloat32}}) {
     for (std::int64_t k : {512, 2048}) {
       for (std::int64_t cols : {16384, 65536, 131072, 262144, 1048576}) {
-        print_cost<Rates>(dav, name, type, cols, k);
+        print_cost<Rates>(name, type, cols, k);
       }
     }
   }
@@ -124,11 +130,8 @@ void print_costs(Architecture architecture, const char* dav) {
 }  // namespace
 
 int main() {
-  std::printf(
-      "| dav- | dtype | columns | k | copy cycles | vector cycles | vector / copy | instructions "
-      "per 256 bytes | bound by | share of the memory floor |\n"
-      "|---|---|---|---|---|---|---|---|---|---|\n");
   print_costs<Rates3510>(Architecture::kDav3510, "3510");
+  std::printf("\n");
   print_costs<Rates2201>(Architecture::kDav2201, "2201");
   return 0;
 }
