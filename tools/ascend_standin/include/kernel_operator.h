@@ -1,5 +1,6 @@
-// Stand-in for Ascend C's basic API: declarations, from its documentation, of what the kernels call,
-// so that an ordinary compiler can check the calls. Nothing is defined. Address spaces are absent.
+// Stand-in for Ascend C's basic API: declarations, from its documentation, of what the kernels
+// call, so that an ordinary compiler can check the calls. Nothing is defined. Address spaces are
+// absent.
 #pragma once
 
 #include <cstdint>
@@ -96,8 +97,8 @@ void Duplicate(const LocalTensor<T>& dst, const T& value, std::uint64_t mask[],
                const std::uint8_t repeat_times, const U16 dst_block_stride,
                const std::uint8_t dst_repeat_stride);
 
-#define STANDIN_BINARY(name, ...)                                                   \
-  template <OneOf<__VA_ARGS__> T>                                                   \
+#define STANDIN_BINARY(name, ...)                                                        \
+  template <OneOf<__VA_ARGS__> T>                                                        \
   void name(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, \
             const I32& count)
 STANDIN_BINARY(Add, I16, half, I32, float);
@@ -111,9 +112,10 @@ STANDIN_BINARY(Or, I16, U16);
 template <OneOf<I16, U16> T>
 void Not(const LocalTensor<T>& dst, const LocalTensor<T>& src, const I32& count);
 
-#define STANDIN_SCALAR(name, ...)                                                              \
-  template <OneOf<__VA_ARGS__> T>                                                              \
-  void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& value, const I32& count)
+#define STANDIN_SCALAR(name, ...)                                                 \
+  template <OneOf<__VA_ARGS__> T>                                                 \
+  void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& value, \
+            const I32& count)
 STANDIN_SCALAR(Adds, I16, half, I32, float);
 STANDIN_SCALAR(Muls, I16, half, I32, float);
 STANDIN_SCALAR(Maxs, I16, half, I32, float);

@@ -73,12 +73,12 @@ STANDIN_FOR_TYPE(vector_uint32_t, std::uint32_t);
 STANDIN_FOR_TYPE(vector_int32_t, std::int32_t);
 #undef STANDIN_FOR_TYPE
 
-#define STANDIN_FOR_WIDE_TYPE(Register, Item)                                                   \
-  void asc_loadalign_brc_elem(Register& dst, Item* src);                                        \
-  void asc_storealign_1st(Item* dst, Register src);                                             \
-  void asc_gather(Register& dst, Item* src, Register index, vector_bool mask);                  \
-  void vsqz(Register& dst, Register src, vector_bool mask, StandinStored);                      \
-  void vstur(vector_store_unalign& align, Register src, Item* dst, StandinPost);                \
+#define STANDIN_FOR_WIDE_TYPE(Register, Item)                                    \
+  void asc_loadalign_brc_elem(Register& dst, Item* src);                         \
+  void asc_storealign_1st(Item* dst, Register src);                              \
+  void asc_gather(Register& dst, Item* src, Register index, vector_bool mask);   \
+  void vsqz(Register& dst, Register src, vector_bool mask, StandinStored);       \
+  void vstur(vector_store_unalign& align, Register src, Item* dst, StandinPost); \
   void vstar(vector_store_unalign& align, Item* dst)
 STANDIN_FOR_WIDE_TYPE(vector_uint16_t, std::uint16_t);
 STANDIN_FOR_WIDE_TYPE(vector_uint32_t, std::uint32_t);
