@@ -65,7 +65,8 @@ void double_values(U16* dst, U16* src, std::uint32_t count, Fault fault) {
       select(value, value, value, active);
     }
     store(dst + i * 128, value, active);
-    if (fault == Fault::kMissingMemoryBarrier) load(value, dst + i * 128);
+    if (fault != Fault::kMissingMemoryBarrier) stores_before_loads();
+    load(value, dst + i * 128);
   }
   if (fault == Fault::kLoadPastBuffer) load(value, ub_at<U16>(kUbBytes - 128));
   if (fault == Fault::kStorePastBuffer) {

@@ -85,7 +85,6 @@ void test_masks() {
     a.fill(true);
     return a;
   }()));
-  EXPECT(holds<T>(no_lanes<T>(), Active<T>{}));
   for (std::uint32_t count : {0u, 1u, 5u, std::uint32_t{kLanes<T>}, 3u * kLanes<T> + 2}) {
     std::uint32_t rest = count;
     const Mask mask = take_lanes<T>(rest);
@@ -99,9 +98,6 @@ void test_masks() {
   Active<T> expected;
   mask_or(result, to_mask<T>(a), to_mask<T>(b), to_mask<T>(active));
   for (int i = 0; i < kLanes<T>; ++i) expected[i] = (a[i] || b[i]) && active[i];
-  EXPECT(holds<T>(result, expected));
-  mask_and(result, to_mask<T>(a), to_mask<T>(b), to_mask<T>(active));
-  for (int i = 0; i < kLanes<T>; ++i) expected[i] = a[i] && b[i] && active[i];
   EXPECT(holds<T>(result, expected));
   mask_not(result, to_mask<T>(a), to_mask<T>(active));
   for (int i = 0; i < kLanes<T>; ++i) expected[i] = !a[i] && active[i];

@@ -24,13 +24,13 @@ struct vector_store_unalign {
   unsigned char bytes[32];
 };
 
-enum StandinMaskPattern { PAT_ALL, PAT_ALLF, PAT_VL1 };
+enum StandinMaskPattern { PAT_ALL };
 enum StandinPost { POST_UPDATE };
 enum StandinStored { MODE_STORED };
 enum StandinPosition { POS_LOWEST, POS_HIGHEST };
 enum StandinPart { LOWER };
 enum StandinRegister { SPR_AR };
-enum StandinOrder { VST_VLD, VST_LD };
+enum StandinOrder { VST_VLD };
 
 vector_bool standin_create_mask(StandinMaskPattern pattern);
 #define asc_create_mask_b8(pattern) standin_create_mask(pattern)
@@ -40,7 +40,6 @@ vector_bool asc_update_mask_b8(std::uint32_t& count);
 vector_bool asc_update_mask_b16(std::uint32_t& count);
 vector_bool asc_update_mask_b32(std::uint32_t& count);
 void asc_or(vector_bool& dst, vector_bool a, vector_bool b, vector_bool mask);
-void asc_and(vector_bool& dst, vector_bool a, vector_bool b, vector_bool mask);
 void asc_not(vector_bool& dst, vector_bool a, vector_bool mask);
 
 #define STANDIN_FOR_TYPE(Register, Item)                                                 \
