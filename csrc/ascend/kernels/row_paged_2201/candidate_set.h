@@ -160,8 +160,9 @@ class CandidateSet {
   }
 
   // Narrows `range` down to a word that `want` to want + slack of `words` reach; to one word where
-  // there is none. Tries words of a sample first, which halves the number of steps. Starts with a
-  // round trip between the units: whatever the vector unit did before is done.
+  // there is none. Tries words of a sample first, which halves the number of steps, then whether
+  // so many words equal one of them, then halves. Starts with a round trip between the units:
+  // whatever the vector unit did before is done.
   __aicore__ inline Cut find(__ubuf__ Int* words, std::uint32_t count, Range range,
                              std::uint32_t want, std::uint32_t slack, bool ties_only) {
     constexpr std::uint32_t kSampleItems = 16;
@@ -176,11 +177,18 @@ class CandidateSet {
 
     Cut cut{range.low, 0, 0};
     std::uint32_t next = 0;
+    bool may_be_tie = true;
     std::int64_t low = range.low;
     std::int64_t past = range.past;
     while (past - low > 1 && (cut.num_at_least == 0 || cut.num_at_least > want + slack)) {
       while (next < kSampleItems && !(sample[next] > low && sample[next] < past)) ++next;
-      const std::int64_t probe = next < kSampleItems ? sample[next] : low + (past - low) / 2;
+      std::int64_t probe = low + (past - low) / 2;
+      if (next < kSampleItems) {
+        probe = sample[next];
+      } else if (may_be_tie) {
+        probe = low + 1;
+        may_be_tie = false;
+      }
       const std::uint32_t num_marked =
           count_at_least(words, static_cast<Int>(probe), count, ties_only);
       if (num_marked >= want) {
