@@ -13,7 +13,7 @@ namespace deepselect::cuda {
 // begin. Same run: 4096 x 16 K bf16, k 512, 229 us against row_stream's 155; 256 x 16 K 22 against
 // 31; at 8 K columns they are level.
 struct RowRegistersChoice {
-  static constexpr double kMaxBytes = 16384;
+  static constexpr double kMaxBytes = 32768;
   static constexpr std::int64_t kRowsPerSm = 2;
 };
 
