@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import deepselect
+from deepselect._strides import is_rows
 
 
 class _Outputs(NamedTuple):
@@ -51,7 +52,7 @@ def topk(
     rows = input.movedim(dim, -1)
     if k < 0 or k > rows.shape[-1]:
         raise RuntimeError("selected index k out of range")
-    if dim not in (-1, input.dim() - 1) or not _collapses(rows):
+    if not is_rows(rows):
         rows = rows.contiguous()
     values, indices = deepselect.topk(
         rows,
@@ -65,17 +66,6 @@ def topk(
         _Outputs(values.movedim(-1, dim).contiguous(), indices.movedim(-1, dim).contiguous()),
         input,
         out,
-    )
-
-
-def _collapses(rows: Tensor) -> bool:
-    """Whether the op takes these strides: 1 last, the others as of one row after another."""
-    sizes, strides = rows.shape, rows.stride()
-    if sizes[-1] > 1 and strides[-1] != 1:
-        return False
-    return all(
-        sizes[d] == 1 or sizes[d + 1] == 1 or strides[d] == sizes[d + 1] * strides[d + 1]
-        for d in range(rows.dim() - 2)
     )
 
 
