@@ -19,6 +19,7 @@ from torch import Tensor
 
 import deepselect
 from deepselect import distributed, reference, testing
+from inputs import moved
 
 FP32, BF16 = torch.float32, torch.bfloat16
 COLLECTIVE_TIMEOUT_SECONDS = 60
@@ -157,16 +158,18 @@ CASES = [
 ]  # fmt: skip
 
 
-def check_case(case: Case, group: dist.ProcessGroup | None = None) -> None:
+def check_case(
+    case: Case, group: dist.ProcessGroup | None = None, device: torch.device | str = "cpu"
+) -> None:
     """Asserts that this rank gets what one process gets for the whole rows, and its gradient."""
     rank, num_ranks = dist.get_rank(group), dist.get_world_size(group)
     whole, widths = case.whole(num_ranks)
     first = sum(widths[:rank])
-    options = dict(case.options)
+    options = moved(case.options, device)
     if "begin" in options or "end" in options:
         options["offset"] = first
     has_gradient = case.dtype.is_floating_point and options.get("return_values", True)
-    shard = whole.split(widths, dim=-1)[rank].clone().requires_grad_(has_gradient)
+    shard = whole.split(widths, dim=-1)[rank].to(device, copy=True).requires_grad_(has_gradient)
     values, indices = distributed.topk(shard, case.k, group=group, **options)
 
     expected = reference.select(whole, case.k, **case.options)

@@ -18,7 +18,9 @@ HAS_GLOO = dist.is_available() and dist.is_gloo_available()
 if not HAS_GLOO:
     pytest.skip("this torch has no gloo", allow_module_level=True)
 
+import deepselect  # noqa: E402
 import sharded_cases  # noqa: E402
+from deepselect import distributed, reference, testing  # noqa: E402
 
 Outcomes = list[dict[str, str]]
 
@@ -41,15 +43,42 @@ def test_every_rank(outcomes: Outcomes, name: str) -> None:
     assert not failed, "\n".join(f"rank {rank}:\n{text}" for rank, text in failed.items())
 
 
-@pytest.fixture
-def group_of_one(tmp_path: Path) -> Iterator[None]:
+@pytest.fixture(params=["gloo", "nccl"])
+def device_of_one(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[torch.device]:
+    """A group of this process alone, as one GPU has it; gives the device of its backend."""
+    backend: str = request.param
+    if backend == "nccl" and not (torch.cuda.is_available() and dist.is_nccl_available()):
+        pytest.skip("NCCL needs a GPU")
     init_method = f"file://{tmp_path}/rendezvous"
-    dist.init_process_group("gloo", init_method=init_method, rank=0, world_size=1)
-    yield
+    dist.init_process_group(backend, init_method=init_method, rank=0, world_size=1)
+    yield torch.device("cpu" if backend == "gloo" else "cuda")
     dist.destroy_process_group()
 
 
-@pytest.mark.usefixtures("group_of_one")
 @pytest.mark.parametrize("whole_rows", sharded_cases.CASES, ids=lambda case: case.name)
-def test_a_group_of_one(whole_rows: sharded_cases.Case) -> None:
-    sharded_cases.check_case(whole_rows)
+def test_a_group_of_one(device_of_one: torch.device, whole_rows: sharded_cases.Case) -> None:
+    sharded_cases.check_case(whole_rows, device=device_of_one)
+
+
+def test_captured_in_a_graph(device_of_one: torch.device) -> None:
+    """Replayed with other values and windows."""
+    if device_of_one.type != "cuda":
+        pytest.skip("graphs are a GPU's")
+    shard = torch.zeros(4, 5000, device=device_of_one)
+    end = torch.full((4,), 5000, device=device_of_one)
+
+    def call() -> deepselect.TopK:
+        return distributed.topk(shard, 100, order="value", offset=0, end=end)
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        call()
+    side.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = call()
+    shard.normal_()
+    end.copy_(torch.tensor([5000, 50, 0, 777]))
+    graph.replay()
+    expected = reference.select(shard, 100, end=end, order="value")
+    testing.assert_same_selection(*captured, expected, order="value")

@@ -20,7 +20,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 say "Building the wheel"
-python -m pip wheel --quiet --no-deps --wheel-dir "$scratch" . "$@"
+# A build folder of its own: a kept one would remember the options of earlier wheels.
+python -m pip wheel --quiet --no-deps --wheel-dir "$scratch" . \
+  --config-settings=build-dir="$scratch/build" "$@"
 mkdir -p dist
 cp "$scratch"/*.whl dist/
 

@@ -24,7 +24,7 @@ _HEADER_BYTES = 8  # the shard's columns, as one int64
 _INDEX_BYTES = 4
 
 # all_gather_into_tensor has this name from torch 2.13 on.
-_all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+_all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 
 
 def topk(
@@ -50,8 +50,8 @@ def topk(
     the lower one.
 
     All ranks of the group call it together, with the same leading shape, dtype and arguments but
-    for ``shard``'s columns and ``offset``; this is not checked. Nothing waits for the device on the
-    host, so on a GPU the call can be captured in a CUDA graph.
+    for ``shard``'s columns and ``offset``; this is not checked. The host does not wait for the
+    device.
 
     Args:
         shard: ``(..., cols)``, this rank's columns; as ``input`` of :func:`deepselect.topk`. The
