@@ -60,6 +60,11 @@ def test_a_group_of_one(device_of_one: torch.device, whole_rows: sharded_cases.C
     sharded_cases.check_case(whole_rows, device=device_of_one)
 
 
+def test_without_a_group() -> None:
+    with pytest.raises(ValueError, match="process group"):
+        distributed.topk(torch.zeros(2, 3), 1)
+
+
 def test_captured_in_a_graph(device_of_one: torch.device) -> None:
     """Replayed with other values and windows."""
     if device_of_one.type != "cuda":

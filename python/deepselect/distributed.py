@@ -76,8 +76,9 @@ def topk(
     Raises:
         TypeError: a wrong type or dtype.
         ValueError: a wrong value, shape, stride, device or alignment; ``begin`` or ``end`` without
-            ``offset``; on CPU also an ``offset`` that is not the sum of the columns before.
-        RuntimeError: there is no process group, or no backend for shard's device.
+            ``offset``; on CPU also an ``offset`` that is not the sum of the columns before; no
+            process group.
+        RuntimeError: no backend is built for shard's device.
     """
     if offset is None and (begin is not None or end is not None):
         raise ValueError(
