@@ -98,6 +98,10 @@ WINDOWS = {
     "begin": torch.tensor([0, -5, 39, 41, 70, 900]),
     "end": torch.tensor([200, 3, 43, 60, 70, 1000], dtype=torch.int32),
 }
+EXTREME_WINDOWS = {
+    "begin": torch.tensor([-(2**63), -(2**63), 2**63 - 1, 0, -1, 35]),
+    "end": torch.tensor([2**63 - 1, -(2**63), 2**63 - 1, -(2**31), 2**31, 2**63 - 1]),
+}
 RAGGED = (30, 0, 3, 50)
 
 CASES = [
@@ -142,6 +146,7 @@ CASES = [
         for k in (1, 7, 60)
         for widths in ((40,), RAGGED)
     ),
+    Case("extreme_windows", options={"order": "value", **EXTREME_WINDOWS}, widths=RAGGED),
     Case("end_only", options={"order": "value", "end": WINDOWS["end"]}, widths=RAGGED),
     Case("begin_only", options={"order": "value", "begin": WINDOWS["begin"]}, widths=RAGGED),
     *(Case(f"k_{k}", k, {"order": "value"}, widths=RAGGED) for k in (0, 1, 33, 34, 83, 200)),
@@ -192,15 +197,19 @@ def check_case(
 
 
 def check_errors(group: dist.ProcessGroup | None = None) -> None:
-    shard, bound = torch.zeros(4, 10), torch.tensor([5] * 4)
+    shard, bound, rank = torch.zeros(4, 10), torch.tensor([5] * 4), dist.get_rank(group)
+    topk = distributed.topk
     calls: list[tuple[str, Callable[[], Any]]] = [
-        ("offset must be given", lambda: distributed.topk(shard, 3, end=bound)),
-        ("offset must be given", lambda: distributed.topk(shard, 3, begin=bound)),
-        ("offset must be the columns", lambda: distributed.topk(shard, 3, offset=3, end=bound)),
-        ("k must be >= 0", lambda: distributed.topk(shard, -1)),
-        ("input must have one of", lambda: distributed.topk(shard.double(), 3)),
-        ("at least 1 dimension", lambda: distributed.topk(shard[0, 0], 3)),
-        ("order must be", lambda: distributed.topk(shard, 3, order="best")),  # type: ignore[arg-type]
+        ("offset must be given", lambda: topk(shard, 3, end=bound)),
+        ("offset must be given", lambda: topk(shard, 3, begin=bound)),
+        ("offset must be the columns", lambda: topk(shard, 3, offset=3, end=bound)),
+        ("end must be int32 or int64", lambda: topk(shard, 3, offset=10 * rank, end=bound.float())),
+        ("end must", lambda: topk(shard, 3, offset=10 * rank, end=7)),  # type: ignore[arg-type]
+        ("end must have shape", lambda: topk(shard, 3, offset=10 * rank, end=bound[:2])),
+        ("k must be >= 0", lambda: topk(shard, -1)),
+        ("input must have one of", lambda: topk(shard.double(), 3)),
+        ("at least 1 dimension", lambda: topk(shard[0, 0], 3)),
+        ("order must be", lambda: topk(shard, 3, order="best")),  # type: ignore[arg-type]
     ]
     for text, call in calls:
         with pytest.raises((TypeError, ValueError), match=text):

@@ -87,6 +87,7 @@ def topk(
         )
     if k < 0:
         raise ValueError(f"deepselect.distributed.topk: k must be >= 0, got {k}")
+    begin, end = _from_zero(begin), _from_zero(end)
     num_rows = shard.shape[:-1].numel()
     layout = _Layout(num_rows, k, shard.dtype)
     packet = _select(shard, layout, begin, end, offset or 0, largest, nan)
@@ -123,6 +124,13 @@ def topk(
     indices = indices.where(is_valid, pad_index).to(index_dtype or torch.int32)
     shape = (*shard.shape[:-1], k)
     return TopK(None if values is None else values.reshape(shape), indices.reshape(shape))
+
+
+def _from_zero(bound: Tensor | None) -> Tensor | None:
+    """As int64, far from where taking an offset away would wrap; the op refuses what is no bound."""
+    if not isinstance(bound, Tensor) or bound.dtype not in (torch.int32, torch.int64):
+        return bound
+    return bound.long().clamp(min=0)
 
 
 class _Layout(NamedTuple):
@@ -180,8 +188,8 @@ def _select(
     deepselect.topk(
         shard.detach(),
         layout.k,
-        begin=None if begin is None else begin.long() - offset,
-        end=None if end is None else end.long() - offset,
+        begin=None if begin is None else begin - offset,
+        end=None if end is None else end - offset,
         order="index",
         largest=largest,
         nan=nan,
@@ -216,9 +224,9 @@ def _shares(
     k: int,
     num_rows: int,
 ) -> _Shares:
-    first = widths.new_zeros(1, 1) if begin is None else begin.long().clamp(min=0)[:, None]
+    first = widths.new_zeros(1, 1) if begin is None else begin[:, None]
     low = (first - offsets).clamp(min=0).minimum(widths)
-    high = widths if end is None else (end.long()[:, None] - offsets).minimum(widths)
+    high = widths if end is None else (end[:, None] - offsets).minimum(widths)
     counts = (high.maximum(low) - low).clamp(max=k)
     return _Shares(
         first, low + offsets - first, counts, counts.sum(1).expand(num_rows).contiguous()
