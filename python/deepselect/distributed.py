@@ -127,7 +127,7 @@ def topk(
 
 
 def _from_zero(bound: Tensor | None) -> Tensor | None:
-    """As int64, far from where taking an offset away would wrap; the op refuses what is no bound."""
+    """As int64 from which an offset can be taken without wrapping; the op refuses other types."""
     if not isinstance(bound, Tensor) or bound.dtype not in (torch.int32, torch.int64):
         return bound
     return bound.long().clamp(min=0)
