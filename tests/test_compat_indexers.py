@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -156,9 +157,13 @@ def test_sglang_ragged(starts: list[int] | None, k: int, device: torch.device) -
     row_starts = None if starts is None else int32(starts, device)
     found = statement.raw(score, row_starts, lengths, k)
     shifted = [[i + int(offsets[row]) for i in rows] for row, rows in enumerate(found)]
-    got = sglang.fast_topk_transform_ragged_fused(score, lengths, offsets, k, row_starts)
+    written = torch.full((5, k), 777, dtype=INT32, device=device)
+    sglang.topk_transform_ragged_v2(
+        score, lengths, out_offsets=offsets, out_indices=written, row_starts=row_starts
+    )
+    returned = sglang.fast_topk_transform_ragged_fused(score, lengths, offsets, k, row_starts)
     # An offset of -5 may give -1 for a position: pads are told apart by their place.
-    for row, expected in enumerate(shifted):
+    for got, (row, expected) in itertools.product((returned, written), enumerate(shifted)):
         assert sorted(got[row, : len(expected)].tolist()) == sorted(expected)
         assert (got[row, len(expected) :] == -1).all()
 
@@ -200,7 +205,9 @@ def test_sglang_row_of_no_sequence_is_padded() -> None:
 
 @pytest.mark.parametrize("page_size", [1, 4, 64])
 @pytest.mark.parametrize("with_raw", [False, True])
-def test_sglang_topk_transform_512_v2(page_size: int, with_raw: bool, device: torch.device) -> None:
+def test_sglang_topk_transform_paged_v2(
+    page_size: int, with_raw: bool, device: torch.device
+) -> None:
     scores, seq_lens = make_x(5, 50, device=device), int32([50, 5, 20, 1, 0], device)
     table = distinct_table(5, -(-50 // page_size), device)
     out = torch.full((5, 12), 777, dtype=INT32, device=device)
@@ -208,7 +215,7 @@ def test_sglang_topk_transform_512_v2(page_size: int, with_raw: bool, device: to
     plan = sglang.plan_topk_v2(seq_lens)
     assert plan.shape == (6, 2)
     assert sglang.plan_topk_v2(seq_lens, out=plan) is plan
-    sglang.topk_transform_512_v2(scores, seq_lens, table, out, page_size, plan, raw)
+    sglang.topk_transform_paged_v2(scores, seq_lens, table, out, page_size, plan, raw)
     found = statement.raw(scores, None, seq_lens, 12)
     expected = statement.paged(found, table, list(range(5)), [0] * 5, page_size, 12)
     assert_selected(out, expected)
@@ -217,7 +224,7 @@ def test_sglang_topk_transform_512_v2(page_size: int, with_raw: bool, device: to
         assert_raw_matches(out, raw, table, page_size)
 
 
-def test_sglang_topk_transform_512_v2_without_table(device: torch.device) -> None:
+def test_sglang_topk_transform_paged_v2_without_table(device: torch.device) -> None:
     scores, seq_lens = make_x(5, 50, device=device), int32([50, 5, 20, 1, -4], device)
     out = torch.full((5, 12), 777, dtype=INT32, device=device)
     sglang.topk_transform_512_v2(scores, seq_lens, None, out, 64, sglang.plan_topk_v2(seq_lens))

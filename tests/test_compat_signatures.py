@@ -34,9 +34,11 @@ SIGNATURES: dict[Callable[..., Any], str] = {
     "row_starts=None",
     sglang.fast_topk_transform_ragged_fused: "score, lengths, topk_indices_offset, topk, "
     "row_starts=None",
-    sglang.plan_topk_v2: "seq_lens, static_threshold=0, out=None",
-    sglang.topk_transform_512_v2: "scores, seq_lens, page_tables, out_page_indices, page_size, "
+    sglang.plan_topk_v2: "seq_lens, static_threshold=-1, *, out=None",
+    sglang.topk_transform_paged_v2: "scores, seq_lens, page_tables, out_page_indices, page_size, "
     "metadata, out_raw_indices=None",
+    sglang.topk_transform_ragged_v2: "scores, seq_lens, *, out_offsets, out_indices, "
+    "row_starts=None",
     flashinfer.top_k: "input, k, sorted=False, deterministic=False, tie_break=0, "
     "dsa_graph_safe=False",
     flashinfer.top_k_page_table_transform: "input, src_page_table, lengths, k, row_to_batch=None, "
@@ -58,7 +60,8 @@ ORIGINALS = {
     sglang.fast_topk_transform_fused: "sgl_kernel",
     sglang.fast_topk_transform_ragged_fused: "sgl_kernel",
     sglang.plan_topk_v2: "sglang.kernels.ops.attention.dsv4",
-    sglang.topk_transform_512_v2: "sglang.kernels.ops.attention.dsv4",
+    sglang.topk_transform_paged_v2: "sglang.kernels.ops.attention.dsv4",
+    sglang.topk_transform_ragged_v2: "sglang.kernels.ops.attention.dsv4",
     flashinfer.top_k: "flashinfer",
     flashinfer.top_k_page_table_transform: "flashinfer",
     flashinfer.top_k_ragged_transform: "flashinfer",

@@ -202,9 +202,9 @@ CASES = (
         _indices({**_WINDOW, "index_offset": "offsets"}),
     ),
     Case(
-        "sglang.topk_transform_512_v2",
+        "sglang.topk_transform_paged_v2",
         _DECODE,
-        lambda m, x, o: m.topk_transform_512_v2(x, o.lengths, o.table, o.out, 1, o.plan(m)),
+        lambda m, x, o: m.topk_transform_paged_v2(x, o.lengths, o.table, o.out, 1, o.plan(m)),
         sglang,
         _module("sglang.kernels.ops.attention.dsv4"),
         _indices({**_FROM_ZERO, "page_table": "table"}),

@@ -1,8 +1,7 @@
 """FlashInfer's ``top_k``, ``top_k_page_table_transform`` and ``top_k_ragged_transform``.
 
-Signatures: ``flashinfer/topk.py`` of 2026. To those of FlashInfer 0.6 it adds, at the end,
-``dsa_graph_safe``, ``row_starts``, ``page_table_row_starts``, ``page_size``, ``out`` and
-``out_raw_indices``.
+Signatures: FlashInfer 0.7.4. To those of 0.6 it adds, at the end, ``dsa_graph_safe``,
+``row_starts``, ``page_table_row_starts``, ``page_size``, ``out`` and ``out_raw_indices``.
 
 ``deterministic`` is granted always: the selection is unique and, where the caller asks for it, the
 order too. ``tie_break`` may be NONE or SMALL, which are the same here.

@@ -1,9 +1,10 @@
 """SGLang's selections of a sparse indexer: ``fast_topk_v2``, ``fast_topk_transform_fused`` and
-``fast_topk_transform_ragged_fused`` of ``sgl_kernel``, ``topk_transform_512_v2`` and its
-``plan_topk_v2`` of ``sglang.kernels.ops.attention.dsv4`` (earlier ``sglang.jit_kernel.dsv4``).
+``fast_topk_transform_ragged_fused`` of ``sgl_kernel``; ``topk_transform_paged_v2``, earlier
+``topk_transform_512_v2``, its ``plan_topk_v2``, and ``topk_transform_ragged_v2`` of
+``sglang.kernels.ops.attention.dsv4``, earlier ``sglang.jit_kernel.dsv4``.
 
 All give int32, -1 beyond a row's length, in unstated order. Any ``k`` is served; the originals
-take 2048 (``fast_topk_*``) or up to 2048, and float32 only.
+take 2048 (``fast_topk_*``) or up to 2048, and float32 only. Signatures: SGLang 0.5.23.
 """
 
 from __future__ import annotations
@@ -118,8 +119,10 @@ def fast_topk_transform_ragged_fused(
     ).indices
 
 
-def plan_topk_v2(seq_lens: Tensor, static_threshold: int = 0, out: Tensor | None = None) -> Tensor:
-    """What callers pass on to :func:`topk_transform_512_v2`; holds nothing.
+def plan_topk_v2(
+    seq_lens: Tensor, static_threshold: int = -1, *, out: Tensor | None = None
+) -> Tensor:
+    """What callers pass on to :func:`topk_transform_paged_v2`; holds nothing.
 
     Args:
         seq_lens: ``(batch,)`` int32.
@@ -133,7 +136,7 @@ def plan_topk_v2(seq_lens: Tensor, static_threshold: int = 0, out: Tensor | None
     return seq_lens.new_zeros((seq_lens.shape[0] + 1, 2)) if out is None else out
 
 
-def topk_transform_512_v2(
+def topk_transform_paged_v2(
     scores: Tensor,
     seq_lens: Tensor,
     page_tables: Tensor | None,
@@ -150,8 +153,7 @@ def topk_transform_512_v2(
             given, is 0.
         page_tables: ``(batch, pages)`` int32: position ``i`` becomes
             ``page_tables[row, i // page_size] * page_size + i % page_size``; windows end where the
-            table does. None writes positions, as versions of the original without
-            ``out_raw_indices`` do.
+            table does. None writes positions.
         out_page_indices: ``(batch, k)`` int32, written; its width is k.
         page_size: a power of two.
         metadata: not used.
@@ -170,4 +172,39 @@ def topk_transform_512_v2(
         page_size=1 if page_tables is None else page_size,
         out=(None, out_page_indices),
         raw_indices=out_raw_indices,
+    )
+
+
+topk_transform_512_v2 = topk_transform_paged_v2
+
+
+def topk_transform_ragged_v2(
+    scores: Tensor,
+    seq_lens: Tensor,
+    *,
+    out_offsets: Tensor,
+    out_indices: Tensor,
+    row_starts: Tensor | None = None,
+) -> None:
+    """Writes the best positions of every row, plus the row's offset.
+
+    Args:
+        scores: ``(rows, cols)``; not written to, as the original may.
+        seq_lens: ``(rows,)`` int32 or int64.
+        out_offsets: ``(rows,)`` int32 or int64.
+        out_indices: ``(rows, k)`` int32, written; its width is k.
+        row_starts: ``(rows,)`` int32 or int64: the start of each row's window, to which positions
+            are relative. Default: 0.
+
+    Raises:
+        TypeError: a wrong dtype.
+        ValueError: a wrong shape, stride or device.
+    """
+    deepselect.topk(
+        scores.detach(),
+        out_indices.shape[-1],
+        begin=row_starts,
+        end=window_end(row_starts, seq_lens),
+        index_offset=out_offsets,
+        out=(None, out_indices),
     )
