@@ -25,10 +25,12 @@ struct TopkArguments {
   const std::optional<Tensor>& page_table;
   const std::optional<Tensor>& page_table_row;
   const std::optional<Tensor>& page_table_begin;
+  const std::optional<Tensor>& bias;
   std::int64_t page_size;
   std::string_view order;
   bool largest;
   std::string_view nan;
+  std::string_view weights;
   std::int64_t pad_index;
   std::optional<double> pad_value;
 };

@@ -6,6 +6,7 @@ class _Limits(TypedDict):
     max_cols: int
     max_k: int
     row_alignment_bytes: int
+    has_weights: bool
 
 BACKENDS: dict[str, _Limits]
 MAX_PAGE_SIZE: int
