@@ -55,11 +55,14 @@ VariantPlanner planner_of(Variant variant) {
       return {&split_radix_can_serve, &plan_split_radix};
     case Variant::kRowStream:
       return {&row_stream_can_serve, &plan_row_stream};
+    case Variant::kGate:
+      return {&gate_can_serve, &plan_gate};
   }
   throw std::runtime_error("deepselect.topk: unknown CUDA variant");
 }
 
 Variant choose(const TopkParams& params, const DeviceLimits& limits) {
+  if (is_weighted(params)) return Variant::kGate;  // others see a weighted call's plain step
   const auto row_bytes =
       static_cast<double>(params.num_cols) * static_cast<double>(value_bytes(params.value_type));
   const bool is_short = row_bytes <= RowRegistersChoice::kMaxBytes ||

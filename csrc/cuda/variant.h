@@ -13,10 +13,12 @@ enum class Variant : std::uint8_t {
   kRowStream,     // one CTA per row, read once; many long rows
   kSplitStream,   // a row divided over the grid, read once; one huge row, few long ones
   kSplitRadix,    // a row divided over the grid, read several times; large k
+  kGate,          // several rows per warp or a warp per row; a router's rows, weights included
 };
 
-constexpr Variant kAllVariants[] = {Variant::kRowRadix, Variant::kRowRegisters, Variant::kRowStream,
-                                    Variant::kSplitStream, Variant::kSplitRadix};
+constexpr Variant kAllVariants[] = {Variant::kRowRadix,   Variant::kRowRegisters,
+                                    Variant::kRowStream,  Variant::kSplitStream,
+                                    Variant::kSplitRadix, Variant::kGate};
 
 constexpr const char* variant_name(Variant variant) {
   switch (variant) {
@@ -30,6 +32,8 @@ constexpr const char* variant_name(Variant variant) {
       return "split_stream";
     case Variant::kSplitRadix:
       return "split_radix";
+    case Variant::kGate:
+      return "gate";
   }
   return "unknown";
 }
