@@ -85,8 +85,8 @@ def sigmoid(score: Tensor) -> Tensor:
     n = (t.clamp(max=90).nan_to_num() * 1.44269504 + 12582912.0) - 12582912.0
     r = t + n * -0.693145751953125
     r = r + n * -1.42860677e-6
-    exp = torch.full_like(r, -1 / 5040)
-    for coefficient in (1 / 720, -1 / 120, 1 / 24, -1 / 6, 0.5, -1.0, 1.0):
+    exp = torch.full_like(r, -0.008290261)
+    for coefficient in (0.041898154, -0.16667639, 0.49999148, -0.9999997, 1.0):
         exp = exp * r + coefficient
     exp = exp * ((127 - n.int()) << 23).view(torch.float32)
     exp = torch.where(t > 87.33, 0.0, exp)

@@ -6,9 +6,13 @@
 //               the key is of the float32 sum
 //   3. softmax  over the window: maximum and sum over the lanes, where weights want them
 //   4. sort     each lane sorts its items by a network and leaves them in shared memory
+//      1 to 4 are done for one batch of rows after the other, the next one's load under way
 //   5. rounds   one per winner: the greatest of the lanes' heads is the next best; its lane stores
-//               it and takes its next item for a head
-//   6. output   a lane per place: index, and the value or the weight of the element, read again
+//               it and takes its next item for a head. All batches take turns: a round is a chain
+//               of latencies
+//   6. output   kOutputLanes lanes per row, one per place: index, and the value or the weight of
+//   the
+//               element, read again
 //
 // Positions ascend with lanes and, among equal keys, within a lane's list: so where 32 bits hold
 // the key alone, the lowest lane with the greatest key has the winner. Items that are outside the
@@ -85,7 +89,16 @@ struct LaneGroup {
     return value;
   }
 
+  // For a whole warp, as integers of the same order: NaN with its sign bit set comes last, other
+  // NaN first.
   __device__ __forceinline__ static float max(float value) {
+    if constexpr (kLanes == kWarpThreads) {
+      constexpr std::uint32_t kSign = 0x80000000u;
+      const std::uint32_t bits = __float_as_uint(value);
+      const std::uint32_t ordered = (bits & kSign) != 0 ? ~bits : bits | kSign;
+      const std::uint32_t best = __reduce_max_sync(kAllLanes, ordered);
+      return __uint_as_float((best & kSign) != 0 ? best ^ kSign : ~best);
+    }
 #pragma unroll
     for (int distance = kLanes / 2; distance > 0; distance /= 2) {
       value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, distance));
@@ -124,199 +137,291 @@ __device__ __forceinline__ void sort_descending(Item (&items)[kCount]) {
   }
 }
 
-// A lane's part of a row: the bits of its elements, zero beyond the window.
+// A lane's part of a row: the bits of its elements, those of -inf beyond the window.
 template <ValueType kType, int kItems>
 class GateElements {
  public:
-  static constexpr int kBytes = kItems * static_cast<int>(sizeof(BitsOf<kType>));
-  static constexpr int kWords = kBytes / 4;
+  static constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+  static constexpr int kWords = kItems / kPerWord;
 
-  __device__ __forceinline__ GateElements(const RowSlots<kType>& slots, std::uint32_t first) {
-    const std::uint32_t size = slots.num_items();
-    count_ = first < size ? min(size - first, std::uint32_t{kItems}) : 0;
-    const BitsOf<kType>* source = slots.items() + first;
+  // Elements of the window [begin, begin + size) of a row, from the lane's `first` on.
+  __device__ __forceinline__ void load(const BitsOf<kType>* row, std::int64_t begin,
+                                       std::uint32_t size, std::uint32_t first) {
+    count_ = first < size ? static_cast<int>(min(size - first, std::uint32_t{kItems})) : 0;
+    begin_ = begin;
+    const BitsOf<kType>* source = row + begin + first;
     if (count_ == kItems && reinterpret_cast<std::uintptr_t>(source) % kVectorBytes == 0) {
       const auto* vectors = reinterpret_cast<const Vector*>(source);
 #pragma unroll
-      for (int v = 0; v < kBytes / kVectorBytes; ++v) {
+      for (int v = 0; v < kWords * 4 / kVectorBytes; ++v) {
         reinterpret_cast<Vector*>(words_)[v] = vectors[v];
       }
       return;
     }
 #pragma unroll
-    for (int w = 0; w < kWords; ++w) words_[w] = 0;
+    for (int w = 0; w < kWords; ++w) {
+      std::uint32_t word = 0;
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (i >= count_) continue;
-      const std::uint32_t bits = source[i];
-      constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
-      words_[i / kPerWord] |= bits << (i % kPerWord * 16);
+      for (int i = 0; i < kPerWord; ++i) {
+        const bool is_inside = w * kPerWord + i < count_;
+        const std::uint32_t bits = is_inside ? source[w * kPerWord + i] : kMinusInfinityBits;
+        word |= bits << (i * 16);
+      }
+      words_[w] = word;
     }
   }
 
+  __device__ bool is_whole() const { return count_ == kItems; }
   __device__ bool has(int i) const { return i < count_; }
+  __device__ std::int64_t window_begin() const { return begin_; }
   __device__ std::uint32_t word(int w) const { return words_[w]; }
   __device__ float score(int i) const { return score_of<kType>(item_bits<kType>(words_, i)); }
 
  private:
-  static constexpr int kVectorBytes = kBytes < 16 ? kBytes : 16;
+  static constexpr std::uint32_t kMinusInfinityBits = kType == ValueType::kBFloat16  ? 0xFF80u
+                                                      : kType == ValueType::kFloat16 ? 0xFC00u
+                                                                                     : 0xFF800000u;
+  static constexpr int kVectorBytes = kWords < 4 ? kWords * 4 : 16;
   using Vector = std::conditional_t<kVectorBytes == 16, uint4,
                                     std::conditional_t<kVectorBytes == 8, uint2, std::uint32_t>>;
 
   alignas(16) std::uint32_t words_[kWords];
   int count_;
+  std::int64_t begin_;
 };
 
-// The keys of a lane's elements as items.
-template <ValueType kType, bool kIsBiased, class ItemOf, class KeysOf, int kItems>
-__device__ __forceinline__ void make_items(const TopkParams& params, const KeysOf& key_map,
+// The bias of a lane's columns, whether in the window or not, read again only where the window
+// moves.
+template <int kItems>
+class GateBias {
+ public:
+  template <ValueType kType>
+  __device__ __forceinline__ void follow(const TopkParams& params,
+                                         const GateElements<kType, kItems>& elements,
+                                         std::uint32_t first) {
+    if (elements.window_begin() == begin_) return;
+    begin_ = elements.window_begin();
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      const std::int64_t column = begin_ + first + i;
+      addends_[i] = column < params.num_cols ? __ldg(params.bias + column) : 0.0f;
+    }
+  }
+  __device__ float operator[](int i) const { return addends_[i]; }
+
+ private:
+  std::int64_t begin_ = -1;
+  float addends_[kItems];
+};
+
+// A lane's elements as items.
+template <ValueType kType, class ItemOf, bool kIsBiased, class Keys, int kItems>
+__device__ __forceinline__ void make_items(const Keys& key_map, Weights weights,
                                            const GateElements<kType, kItems>& elements,
-                                           const float* bias, std::uint32_t first,
+                                           const GateBias<kItems>& bias, std::uint32_t first,
                                            typename ItemOf::Type (&items)[kItems]) {
-  std::uint32_t keys[kItems];
   if constexpr (kIsBiased) {
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
-      const float addend = elements.has(i) ? __ldg(bias + first + i) : 0.0f;
-      keys[i] = key_map.key(bits_of_float(biased_score(params.weights, elements.score(i), addend)));
+      const float compared = biased_score(weights, elements.score(i), bias[i]);
+      items[i] = ItemOf::make(key_map.key(__float_as_uint(compared)), first + i);
     }
   } else {
-    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+    constexpr int kPerWord = GateElements<kType, kItems>::kPerWord;
 #pragma unroll
     for (int w = 0; w < kItems / kPerWord; ++w) {
-      const std::uint32_t word_keys = key_map.word_keys(elements.word(w));
-      keys[w * kPerWord] = kPerWord == 2 ? word_keys & 0xFFFFu : word_keys;
-      if constexpr (kPerWord == 2) keys[2 * w + 1] = word_keys >> 16;
+      const std::uint32_t keys = key_map.word_keys(elements.word(w));
+      if constexpr (kPerWord == 2) {
+        items[2 * w] = ItemOf::make(keys & 0xFFFFu, first + 2 * w);
+        items[2 * w + 1] = ItemOf::make(keys >> 16, first + 2 * w + 1);
+      } else {
+        items[w] = ItemOf::make(keys, first + w);
+      }
     }
   }
+  if (elements.is_whole()) return;
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    items[i] = ItemOf::make(elements.has(i) ? keys[i] : 0u, first + i);
+    if (!elements.has(i)) items[i] = ItemOf::make(0u, first + i);
   }
 }
-
-// Of the whole window: the maximum, and the sum of exp(score - maximum).
-struct WindowSoftmax {
-  float max;
-  float sum;
-};
 
 template <class Group, ValueType kType, int kItems>
 __device__ __forceinline__ WindowSoftmax
 window_softmax(const GateElements<kType, kItems>& elements) {
-  float max = kMinusInfinity;
+  float max = elements.score(0);
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) max = elements.has(i) ? fmaxf(max, elements.score(i)) : max;
+  for (int i = 1; i < kItems; ++i) max = fmaxf(max, elements.score(i));
   max = Group::max(max);
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    sum += elements.has(i) ? exp_in_sum(elements.score(i) - max) : 0.0f;
-  }
+  for (int i = 0; i < kItems; ++i) sum += exp_in_sum(elements.score(i) - max);
   return {max, Group::sum(sum)};
+}
+
+// The window of a row without the map to indices.
+struct GateWindow {
+  std::int64_t begin;
+  std::uint32_t size;
+
+  __device__ __forceinline__ GateWindow(const TopkParams& params, std::int64_t row)
+      : begin(0), size(static_cast<std::uint32_t>(params.num_cols)) {
+    const bool is_whole =
+        params.begin.data == nullptr && params.end.data == nullptr && params.page_table == nullptr;
+    if (is_whole) return;
+    const RowView view = row_view(params, row);
+    begin = view.begin;
+    size = static_cast<std::uint32_t>(view.size());
+  }
+};
+
+// Phases 1 to 4 for one row of each group.
+template <ValueType kType, bool kIsBiased, class Policy>
+class GateBatches {
+  static constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
+  static constexpr int kLanes = Policy::kLanes;
+  static constexpr int kItems = Policy::kItems;
+  static constexpr int kGroups = kWarpThreads / kLanes;
+  using Group = LaneGroup<kLanes>;
+
+ public:
+  using ItemOf = GateItem<kKeyType>;
+  using Item = typename ItemOf::Type;
+  using Smem = GateSmem<Policy, Item>;
+
+  // `warp_row`: the warp's first; `cta_row`: the same within the CTA.
+  __device__ __forceinline__ static void run(const TopkParams& params, std::int64_t warp_row,
+                                             std::uint32_t cta_row, Smem& smem) {
+    const KeyMap<kKeyType> key_map(params);
+    const std::uint32_t first = Group::lane() * kItems;
+    const std::uint32_t group = threadIdx.x % kWarpThreads / kLanes;
+    GateBias<kItems> bias;
+    GateElements<kType, kItems> next;
+    load(params, warp_row + group, first, next);
+#pragma unroll 1
+    for (int batch = 0; batch < Policy::kBatches; ++batch) {
+      const GateElements<kType, kItems> elements = next;
+      const std::uint32_t warp_offset = batch * kGroups + group;
+      if (batch + 1 < Policy::kBatches) {
+        load(params, warp_row + warp_offset + kGroups, first, next);
+      }
+      Item items[kItems];
+      if constexpr (kIsBiased) bias.follow(params, elements, first);
+      make_items<kType, ItemOf, kIsBiased>(key_map, params.weights, elements, bias, first, items);
+      if (params.weights == Weights::kSoftmax) {
+        const WindowSoftmax window = window_softmax<Group>(elements);
+        if (Group::lane() == 0) smem.windows[cta_row + warp_offset] = window;
+      }
+      sort_descending(items);
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) smem.sorted[batch][i][threadIdx.x] = items[i];
+      smem.sorted[batch][kItems][threadIdx.x] = 0;
+    }
+  }
+
+ private:
+  // Groups without a row do the last one's work, so that the warp stays whole.
+  __device__ __forceinline__ static void load(const TopkParams& params, std::int64_t row,
+                                              std::uint32_t first,
+                                              GateElements<kType, kItems>& elements) {
+    row = min(row, params.num_rows - 1);
+    const GateWindow window(params, row);
+    elements.load(
+        static_cast<const BitsOf<kType>*>(params.input) + row * params.input_row_stride_items,
+        window.begin, window.size, first);
+  }
+};
+
+// Phase 5, for all batches. Lists and winners are of the calling warp.
+template <class Policy, class ItemOf, class Smem>
+__device__ __forceinline__ void run_rounds(std::uint32_t num_rounds, std::uint32_t cta_row,
+                                           Smem& smem) {
+  using Group = LaneGroup<Policy::kLanes>;
+  using Item = typename ItemOf::Type;
+  constexpr int kGroups = kWarpThreads / Policy::kLanes;
+  const std::uint32_t group = threadIdx.x % kWarpThreads / Policy::kLanes;
+  Item heads[Policy::kBatches];
+  const Item* lists[Policy::kBatches];
+#pragma unroll
+  for (int batch = 0; batch < Policy::kBatches; ++batch) {
+    lists[batch] = &smem.sorted[batch][0][threadIdx.x];
+    heads[batch] = *lists[batch];
+  }
+#pragma unroll 1
+  for (std::uint32_t round = 0; round < num_rounds; ++round) {
+#pragma unroll
+    for (int batch = 0; batch < Policy::kBatches; ++batch) {
+      const Item head = heads[batch];
+      bool is_winner = false;
+      if constexpr (ItemOf::kIsNarrow) {
+        is_winner = head == Group::max(head);
+      } else {
+        const std::uint32_t best = Group::max(ItemOf::key(head));
+        // The end of a list has the worst key as well.
+        const bool is_best = ItemOf::key(head) == best && static_cast<std::uint32_t>(head) != 0;
+        const std::uint32_t candidates = __ballot_sync(kAllLanes, is_best) & Group::mask();
+        is_winner = is_best && (candidates & ptx::lanes_below()) == 0;
+      }
+      if (is_winner) {
+        smem.winners[cta_row + batch * kGroups + group][round] = head;
+        lists[batch] += Policy::kCtaThreads;
+        heads[batch] = *lists[batch];
+      }
+    }
+  }
 }
 
 // Weights of the `count` scores of a row in shared memory, in place; a group's lanes call it.
 template <class Group, int kLanes>
-__device__ __forceinline__ void weigh(Weights kind, const WindowSoftmax& window, float* scores,
+__device__ __forceinline__ void weigh(Weights kind, WindowSoftmax total, float* scores,
                                       std::uint32_t count) {
-  float max = window.max;
-  float sum = window.sum;
-  if (kind == Weights::kSoftmaxSelected || kind == Weights::kSigmoidSelected) {
-    max = kMinusInfinity;
+  const bool is_of_selected =
+      kind == Weights::kSoftmaxSelected || kind == Weights::kSigmoidSelected;
+  if (is_of_selected) {
+    total.max = kMinusInfinity;
 #pragma unroll 1
-    for (std::uint32_t i = Group::lane(); i < count; i += kLanes) max = fmaxf(max, scores[i]);
-    max = Group::max(max);
+    for (std::uint32_t i = Group::lane(); i < count; i += kLanes) {
+      total.max = fmaxf(total.max, scores[i]);
+    }
+    total.max = Group::max(total.max);
   }
   float lane_sum = 0;
 #pragma unroll 1
   for (std::uint32_t i = Group::lane(); i < count; i += kLanes) {
-    const float score = scores[i];
     float term = 0;
     if (kind == Weights::kSigmoid) {
-      term = sigmoid(score);
+      term = sigmoid(scores[i]);
     } else if (kind == Weights::kSigmoidSelected) {
-      term = sigmoid_term(score, max);
+      term = sigmoid_term(scores[i], total.max);
     } else {
-      term = softmax_term(score, max);
+      term = softmax_term(scores[i], total.max);
     }
     scores[i] = term;
     lane_sum += term;
   }
-  if (kind == Weights::kSoftmaxSelected || kind == Weights::kSigmoidSelected) {
-    sum = Group::sum(lane_sum);
-  } else if (kind == Weights::kSigmoid) {
-    sum = 1.0f;
-  }
+  if (is_of_selected) total.sum = Group::sum(lane_sum);
 #pragma unroll 1
   for (std::uint32_t i = Group::lane(); i < count; i += kLanes) {
-    scores[i] = canonical_weight(rounded::divide(scores[i], sum));
+    const float term = scores[i];
+    scores[i] =
+        canonical_weight(kind == Weights::kSigmoid ? term : rounded::divide(term, total.sum));
   }
 }
 
-template <ValueType kType, bool kIsBiased, class Policy>
-__global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
-    gate_kernel(const __grid_constant__ TopkParams params) {
-  constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
-  constexpr int kLanes = Policy::kLanes;
-  constexpr int kItems = Policy::kItems;
+// Phase 6 for one row; the lanes of a group call it, all groups of the warp at once.
+template <ValueType kType, ValueType kKeyType, int kLanes>
+__device__ __forceinline__ void write_gate_row(const TopkParams& params, std::int64_t row,
+                                               bool has_row,
+                                               const typename GateItem<kKeyType>::Type* winners,
+                                               std::uint32_t num_rounds,
+                                               const WindowSoftmax& window, float* scores) {
   using ItemOf = GateItem<kKeyType>;
-  using Item = typename ItemOf::Type;
   using Group = LaneGroup<kLanes>;
-  constexpr Item kNoItem = 0;
-  __shared__ GateSmem<Policy, Item> smem;
-
-  const std::uint32_t cta_row = threadIdx.x / kLanes;
-  std::int64_t row = std::int64_t{blockIdx.x} * Policy::kCtaRows + cta_row;
-  // Lanes without a row do another's work and write nothing: the warp stays whole.
-  const bool has_row = row < params.num_rows;
-  row = has_row ? row : params.num_rows - 1;
   const RowView view = row_view(params, row);
-  const KeyMap<kKeyType> key_map(params);
   const RowSlots<kType> slots(params, view, row);
-  const std::uint32_t first = Group::lane() * kItems;
-
-  Item items[kItems];
-  WindowSoftmax window{0, 1};
-  {
-    const GateElements<kType, kItems> elements(slots, first);
-    const float* bias = kIsBiased ? params.bias + view.begin : nullptr;
-    make_items<kType, kIsBiased, ItemOf>(params, key_map, elements, bias, first, items);
-    if (params.weights == Weights::kSoftmax) window = window_softmax<Group>(elements);
-  }
-  sort_descending(items);
-#pragma unroll
-  for (int i = 1; i < kItems; ++i) smem.sorted[i][threadIdx.x] = items[i];
-
-  Item head = items[0];
-  int next = 1;
-  const auto num_rounds =
-      static_cast<std::uint32_t>(params.k < params.num_cols ? params.k : params.num_cols);
-#pragma unroll 1
-  for (std::uint32_t round = 0; round < num_rounds; ++round) {
-    bool is_winner;
-    if constexpr (ItemOf::kIsNarrow) {
-      is_winner = head == Group::max(head);
-    } else {
-      const std::uint32_t best = Group::max(ItemOf::key(head));
-      // A lane without items has the worst key too.
-      const bool is_best = ItemOf::key(head) == best && next <= kItems;
-      const std::uint32_t candidates = __ballot_sync(kAllLanes, is_best) & Group::mask();
-      is_winner = is_best && (candidates & ptx::lanes_below()) == 0;
-    }
-    if (is_winner) {
-      smem.winners[cta_row][round] = head;
-      head = next < kItems ? smem.sorted[next][threadIdx.x] : kNoItem;
-      ++next;
-    }
-  }
-  __syncwarp();
-
   const auto num_selected = min(num_rounds, slots.num_items());
-  const Item* winners = smem.winners[cta_row];
   const bool poisoned = num_selected > 0 && is_poison<kKeyType>(params, ItemOf::key(winners[0]));
-  const std::uint32_t num_written = poisoned ? 0 : num_selected;
-  float* scores = smem.scores[cta_row];
+  const std::uint32_t num_written = poisoned || !has_row ? 0 : num_selected;
   const bool has_weights = params.weights != Weights::kNone;
   if (has_weights) {
 #pragma unroll 1
@@ -328,9 +433,7 @@ __global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
   if (!has_row) return;
 
   const RowOutput<kType> output(params, view, row);
-  float* weights = has_weights
-                       ? static_cast<float*>(params.values) + row * params.values_row_stride_items
-                       : nullptr;
+  float* weights = static_cast<float*>(params.values) + row * params.values_row_stride_items;
 #pragma unroll 1
   for (std::uint32_t i = Group::lane(); i < num_written; i += kLanes) {
     const std::uint32_t position = ItemOf::position(winners[i]);
@@ -353,6 +456,38 @@ __global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
   if (!has_weights) return;
   const float pad = float_of_bits(poisoned ? 0x7FC00000u : params.pad_value_bits);
   for (std::int64_t i = num_written + Group::lane(); i < params.k; i += kLanes) weights[i] = pad;
+}
+
+template <ValueType kType, bool kIsBiased, class Policy>
+__global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
+    gate_kernel(const __grid_constant__ TopkParams params) {
+  constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
+  using Batches = GateBatches<kType, kIsBiased, Policy>;
+  __shared__ typename Batches::Smem smem;
+
+  const std::uint32_t warp = threadIdx.x / kWarpThreads;
+  const std::uint32_t cta_row = warp * Policy::kWarpRows;
+  const std::int64_t warp_row = std::int64_t{blockIdx.x} * Policy::kCtaRows + cta_row;
+  if (warp_row >= params.num_rows) return;
+  Batches::run(params, warp_row, cta_row, smem);
+
+  const auto num_rounds =
+      static_cast<std::uint32_t>(params.k < params.num_cols ? params.k : params.num_cols);
+  run_rounds<Policy, typename Batches::ItemOf>(num_rounds, cta_row, smem);
+  __syncwarp();
+
+  constexpr int kOutputLanes = Policy::kOutputLanes;
+  constexpr int kOutputRows = kWarpThreads / kOutputLanes;
+#pragma unroll 1
+  for (int base = 0; base < Policy::kWarpRows; base += kOutputRows) {
+    const int offset = base + static_cast<int>(threadIdx.x % kWarpThreads) / kOutputLanes;
+    const bool has_row = offset < Policy::kWarpRows && warp_row + offset < params.num_rows;
+    const int row_of_warp = has_row ? offset : 0;
+    const std::uint32_t row_of_cta = cta_row + row_of_warp;
+    write_gate_row<kType, kKeyType, kOutputLanes>(
+        params, warp_row + row_of_warp, has_row, smem.winners[row_of_cta], num_rounds,
+        smem.windows[row_of_cta], smem.scores[row_of_cta]);
+  }
 }
 
 }  // namespace deepselect::cuda

@@ -25,7 +25,7 @@ void launch_gate_one_of(const LaunchContext& context) {
 
 template <ValueType kType, bool kIsBiased>
 void launch_gate_of(const LaunchContext& context) {
-  launch_gate_one_of<kType, kIsBiased, Gate4x2, Gate4x4, Gate8x4, Gate8x8, Gate16x8, Gate32x8,
+  launch_gate_one_of<kType, kIsBiased, Gate2x4, Gate4x4, Gate8x4, Gate8x8, Gate16x8, Gate32x8,
                      Gate32x16>(context);
 }
 

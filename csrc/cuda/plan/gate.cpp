@@ -31,7 +31,7 @@ bool gate_can_serve(const TopkParams& params, const DeviceLimits&) {
 }
 
 Plan plan_gate(const TopkParams& params, const DeviceLimits&) {
-  return smallest<Gate4x2, Gate4x4, Gate8x4, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(params);
+  return smallest<Gate2x4, Gate4x4, Gate8x4, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(params);
 }
 
 }  // namespace deepselect::cuda

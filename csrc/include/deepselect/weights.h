@@ -68,10 +68,11 @@ DEEPSELECT_HOST_DEVICE inline std::uint32_t bits_of_float(float value) {
 #endif
 }
 
-// exp(-(t + t_low)) for t >= 0 and |t_low| <= ulp(t), within 2e-7 of it relatively; 0 beyond
+// exp(-(t + t_low)) for t >= 0 and |t_low| <= ulp(t), within 3e-7 of it relatively; 0 beyond
 // t = 87.33, where it is below 2^-126. NaN for NaN.
 //
-// t = n ln 2 + r with |r| <= ln 2 / 2; exp(-r) by its Taylor series, whose rest is below 6e-9.
+// t = n ln 2 + r with |r| <= ln 2 / 2; exp(-r) by the polynomial of degree 5 that is 1 at 0 and
+// nearest to it in relative error, 9.3e-8.
 DEEPSELECT_HOST_DEVICE inline float exp_of_negative(float t, float t_low = 0.0f) {
   constexpr float kMaxT = 87.33f;
   constexpr float kLog2E = 1.44269504f;
@@ -80,20 +81,18 @@ DEEPSELECT_HOST_DEVICE inline float exp_of_negative(float t, float t_low = 0.0f)
   // Added, it leaves the nearest integer in the low bits.
   constexpr float kRounder = 12582912.0f;
   constexpr std::uint32_t kRounderBits = 0x4B400000u;
-  if (t > kMaxT) return 0.0f;
   const float rounded_n = rounded::multiply_add(t, kLog2E, kRounder);
   const float n = rounded::add(rounded_n, -kRounder);
   float r = rounded::multiply_add(n, -kLn2High, t);
   r = rounded::add(rounded::multiply_add(n, -kLn2Low, r), t_low);
-  float sum = rounded::multiply_add(-1.0f / 5040, r, 1.0f / 720);
-  sum = rounded::multiply_add(sum, r, -1.0f / 120);
-  sum = rounded::multiply_add(sum, r, 1.0f / 24);
-  sum = rounded::multiply_add(sum, r, -1.0f / 6);
-  sum = rounded::multiply_add(sum, r, 0.5f);
-  sum = rounded::multiply_add(sum, r, -1.0f);
+  float sum = rounded::multiply_add(-0.008290261f, r, 0.041898154f);
+  sum = rounded::multiply_add(sum, r, -0.16667639f);
+  sum = rounded::multiply_add(sum, r, 0.49999148f);
+  sum = rounded::multiply_add(sum, r, -0.9999997f);
   sum = rounded::multiply_add(sum, r, 1.0f);
   const std::uint32_t scale_bits = (127u - (bits_of_float(rounded_n) - kRounderBits)) << 23;
-  return rounded::multiply(sum, float_of_bits(scale_bits));
+  const float result = rounded::multiply(sum, float_of_bits(scale_bits));
+  return t > kMaxT ? 0.0f : result;
 }
 
 // 1 / (1 + exp(-score)); 0 below -87.33.
