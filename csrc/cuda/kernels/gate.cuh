@@ -275,13 +275,13 @@ struct GateWindow {
   }
 };
 
-// Phases 1 to 4 for one row of each group.
+// Phases 1 to 4: `num_batches` rows of each group.
 template <ValueType kType, bool kIsBiased, class Policy>
 class GateBatches {
   static constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
   static constexpr int kLanes = Policy::kLanes;
   static constexpr int kItems = Policy::kItems;
-  static constexpr int kGroups = kWarpThreads / kLanes;
+  static constexpr int kGroups = Policy::kGroups;
   using Group = LaneGroup<kLanes>;
 
  public:
@@ -290,8 +290,9 @@ class GateBatches {
   using Smem = GateSmem<Policy, Item>;
 
   // `warp_row`: the warp's first; `cta_row`: the same within the CTA.
-  __device__ __forceinline__ static void run(const TopkParams& params, std::int64_t warp_row,
-                                             std::uint32_t cta_row, Smem& smem) {
+  __device__ __forceinline__ static void run(const TopkParams& params, int num_batches,
+                                             std::int64_t warp_row, std::uint32_t cta_row,
+                                             Smem& smem) {
     const KeyMap<kKeyType> key_map(params);
     const std::uint32_t first = Group::lane() * kItems;
     const std::uint32_t group = threadIdx.x % kWarpThreads / kLanes;
@@ -299,10 +300,10 @@ class GateBatches {
     GateElements<kType, kItems> next;
     load(params, warp_row + group, first, next);
 #pragma unroll 1
-    for (int batch = 0; batch < Policy::kBatches; ++batch) {
+    for (int batch = 0; batch < num_batches; ++batch) {
       const GateElements<kType, kItems> elements = next;
       const std::uint32_t warp_offset = batch * kGroups + group;
-      if (batch + 1 < Policy::kBatches) {
+      if (batch + 1 < num_batches) {
         load(params, warp_row + warp_offset + kGroups, first, next);
       }
       Item items[kItems];
@@ -333,24 +334,23 @@ class GateBatches {
 };
 
 // Phase 5, for all batches. Lists and winners are of the calling warp.
-template <class Policy, class ItemOf, class Smem>
+template <class Policy, int kBatches, class ItemOf, class Smem>
 __device__ __forceinline__ void run_rounds(std::uint32_t num_rounds, std::uint32_t cta_row,
                                            Smem& smem) {
   using Group = LaneGroup<Policy::kLanes>;
   using Item = typename ItemOf::Type;
-  constexpr int kGroups = kWarpThreads / Policy::kLanes;
   const std::uint32_t group = threadIdx.x % kWarpThreads / Policy::kLanes;
-  Item heads[Policy::kBatches];
-  const Item* lists[Policy::kBatches];
+  Item heads[kBatches];
+  const Item* lists[kBatches];
 #pragma unroll
-  for (int batch = 0; batch < Policy::kBatches; ++batch) {
+  for (int batch = 0; batch < kBatches; ++batch) {
     lists[batch] = &smem.sorted[batch][0][threadIdx.x];
     heads[batch] = *lists[batch];
   }
 #pragma unroll 1
   for (std::uint32_t round = 0; round < num_rounds; ++round) {
 #pragma unroll
-    for (int batch = 0; batch < Policy::kBatches; ++batch) {
+    for (int batch = 0; batch < kBatches; ++batch) {
       const Item head = heads[batch];
       bool is_winner = false;
       if constexpr (ItemOf::kIsNarrow) {
@@ -363,7 +363,7 @@ __device__ __forceinline__ void run_rounds(std::uint32_t num_rounds, std::uint32
         is_winner = is_best && (candidates & ptx::lanes_below()) == 0;
       }
       if (is_winner) {
-        smem.winners[cta_row + batch * kGroups + group][round] = head;
+        smem.winners[cta_row + batch * Policy::kGroups + group][round] = head;
         lists[batch] += Policy::kCtaThreads;
         heads[batch] = *lists[batch];
       }
@@ -460,28 +460,33 @@ __device__ __forceinline__ void write_gate_row(const TopkParams& params, std::in
 
 template <ValueType kType, bool kIsBiased, class Policy>
 __global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
-    gate_kernel(const __grid_constant__ TopkParams params) {
+    gate_kernel(const __grid_constant__ TopkParams params, int num_batches) {
   constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
   using Batches = GateBatches<kType, kIsBiased, Policy>;
   __shared__ typename Batches::Smem smem;
 
   const std::uint32_t warp = threadIdx.x / kWarpThreads;
   const std::uint32_t cta_row = warp * Policy::kWarpRows;
-  const std::int64_t warp_row = std::int64_t{blockIdx.x} * Policy::kCtaRows + cta_row;
+  const int num_warp_rows = Policy::kGroups * num_batches;
+  const std::int64_t warp_row = (std::int64_t{blockIdx.x} * Policy::kWarps + warp) * num_warp_rows;
   if (warp_row >= params.num_rows) return;
-  Batches::run(params, warp_row, cta_row, smem);
+  Batches::run(params, num_batches, warp_row, cta_row, smem);
 
   const auto num_rounds =
       static_cast<std::uint32_t>(params.k < params.num_cols ? params.k : params.num_cols);
-  run_rounds<Policy, typename Batches::ItemOf>(num_rounds, cta_row, smem);
+  if (num_batches == 1) {
+    run_rounds<Policy, 1, typename Batches::ItemOf>(num_rounds, cta_row, smem);
+  } else {
+    run_rounds<Policy, Policy::kBatches, typename Batches::ItemOf>(num_rounds, cta_row, smem);
+  }
   __syncwarp();
 
   constexpr int kOutputLanes = Policy::kOutputLanes;
   constexpr int kOutputRows = kWarpThreads / kOutputLanes;
 #pragma unroll 1
-  for (int base = 0; base < Policy::kWarpRows; base += kOutputRows) {
+  for (int base = 0; base < num_warp_rows; base += kOutputRows) {
     const int offset = base + static_cast<int>(threadIdx.x % kWarpThreads) / kOutputLanes;
-    const bool has_row = offset < Policy::kWarpRows && warp_row + offset < params.num_rows;
+    const bool has_row = offset < num_warp_rows && warp_row + offset < params.num_rows;
     const int row_of_warp = has_row ? offset : 0;
     const std::uint32_t row_of_cta = cta_row + row_of_warp;
     write_gate_row<kType, kKeyType, kOutputLanes>(

@@ -16,7 +16,8 @@ void launch_gate_one_of(const LaunchContext& context) {
       return false;
     }
     gate_kernel<kType, kIsBiased, Policy>
-        <<<context.plan.grid_ctas, Policy::kCtaThreads, 0, context.stream>>>(context.params);
+        <<<context.plan.grid_ctas, Policy::kCtaThreads, 0, context.stream>>>(
+            context.params, context.plan.batches_per_warp);
     return true;
   };
   (try_launch(Policies{}) || ...);

@@ -6,7 +6,8 @@
 namespace deepselect::cuda {
 
 // Rows of up to kLanes * kItems elements: each lane holds kItems neighbouring ones. A warp takes
-// kBatches rows per group of lanes, one after the other, and finishes all of them together.
+// kBatches rows per group of lanes, one after the other, and finishes all of them together; or one,
+// where the rows are few and what counts is how soon they are done.
 template <int kLanesValue, int kItemsValue, int kBatchesValue>
 struct GatePolicy {
   static constexpr int kLanes = kLanesValue;
@@ -15,8 +16,9 @@ struct GatePolicy {
   static constexpr int kWarps = 4;
   static constexpr int kCtasPerSm = kItems > 8 ? 4 : 8;  // up to 64 registers a thread, or 128
   static constexpr int kCtaThreads = 32 * kWarps;
-  static constexpr int kWarpRows = 32 / kLanes * kBatches;
-  static constexpr int kCtaRows = kWarps * kWarpRows;
+  static constexpr int kGroups = 32 / kLanes;
+  static constexpr int kWarpRows = kGroups * kBatches;  // at most
+  static constexpr int kCtaRows = kWarps * kWarpRows;   // likewise
   // Lanes of a row while weights and outputs are made: most routers want up to 8 experts.
   static constexpr int kOutputLanes = 8;
   static constexpr std::int64_t kMaxCols = kLanes * kItems;
@@ -43,6 +45,9 @@ using Gate32x16 = GatePolicy<32, 16, 2>;
 static_assert(Gate2x4::is_valid() && Gate4x4::is_valid() && Gate8x4::is_valid() &&
               Gate8x8::is_valid() && Gate16x8::is_valid() && Gate32x8::is_valid() &&
               Gate32x16::is_valid());
+
+// Up to so many rows per multiprocessor are few: a scheduler then has eight warps of one row.
+constexpr std::int64_t kGateFewRowsPerSm = 32;
 
 constexpr std::int64_t kGateMaxCols = Gate32x16::kMaxCols;
 constexpr std::int64_t kGateMaxWinners = Gate32x16::kMaxWinners;
