@@ -46,14 +46,14 @@ std::tuple<Tensor, Tensor> topk(const Tensor& input, std::int64_t k, std::option
                                 page_table,
                                 page_table_row,
                                 page_table_begin,
-                                bias,
                                 page_size,
                                 order_name.view(),
                                 largest,
                                 nan_name.view(),
-                                weights_name.view(),
                                 pad_index,
-                                pad_value};
+                                pad_value,
+                                bias ? &*bias : nullptr,
+                                weights_name.view()};
   TopkParams params = describe_inputs(arguments, Backend::kLimits);
   std::tuple<Tensor, Tensor> results =
       add_new_outputs(arguments, return_values, index_dtype, &params);
@@ -81,14 +81,14 @@ void topk_out(const Tensor& input, std::int64_t k, std::optional<Tensor> begin,
                                 page_table,
                                 page_table_row,
                                 page_table_begin,
-                                bias,
                                 page_size,
                                 order_name.view(),
                                 largest,
                                 nan_name.view(),
-                                weights_name.view(),
                                 pad_index,
-                                pad_value};
+                                pad_value,
+                                bias ? &*bias : nullptr,
+                                weights_name.view()};
   TopkParams params = describe_inputs(arguments, Backend::kLimits);
   add_given_outputs(arguments, {values, indices, raw_indices}, &params);
   run_if_any<Backend>(params, input);

@@ -201,7 +201,7 @@ Weights check_weights(std::string_view name) {
 }
 
 const float* check_bias(const TopkArguments& arguments, const TopkParams& params) {
-  if (!arguments.bias) return nullptr;
+  if (arguments.bias == nullptr) return nullptr;
   const Tensor& bias = *arguments.bias;
   if (bias.scalar_type() != ScalarType::Float) {
     raise_type_error("bias must be float32, got ", dtype_name(bias.scalar_type()),
@@ -224,7 +224,7 @@ void describe_weights(const TopkArguments& arguments, const BackendLimits& limit
                       TopkParams* params) {
   params->weights = check_weights(arguments.weights);
   params->bias = check_bias(arguments, *params);
-  if (params->weights == Weights::kNone && !arguments.bias) return;
+  if (params->weights == Weights::kNone && arguments.bias == nullptr) return;
   const char* name = params->weights != Weights::kNone ? "weights" : "bias";
   if (!is_floating(params->value_type)) {
     raise_type_error(name, " must not be given for an int32 input; convert it with .float()");

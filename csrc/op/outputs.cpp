@@ -94,11 +94,11 @@ void check_disjoint(const TopkArguments& arguments, const TopkOutputs& outputs) 
       {"index_offset", arguments.index_offset},
       {"page_table", arguments.page_table},
       {"page_table_row", arguments.page_table_row},
-      {"page_table_begin", arguments.page_table_begin},
-      {"bias", arguments.bias}};
+      {"page_table_begin", arguments.page_table_begin}};
   for (const auto& [name, tensor] : optional_inputs) {
     if (tensor) ranges.push_back(address_range(name, *tensor));
   }
+  if (arguments.bias != nullptr) ranges.push_back(address_range("bias", *arguments.bias));
   for (const AddressRange& output : written) {
     for (const AddressRange& other : ranges) {
       if (output.first < other.past && other.first < output.past) {
