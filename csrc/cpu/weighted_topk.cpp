@@ -121,7 +121,6 @@ class WeightedCall {
   // Scores become their weights.
   void weigh(float* scores, std::int64_t count, const Bits* window, std::int64_t size) const {
     if (count == 0) return;
-    const auto selected = [&](std::int64_t i) { return scores[i]; };
     float max = 0;
     double sum = 1;
     switch (params_.weights) {
@@ -132,26 +131,18 @@ class WeightedCall {
         });
         break;
       case Weights::kSoftmaxSelected:
-        max = max_of(count, selected);
-        sum = sum_of(count, [&](std::int64_t i) { return softmax_term(scores[i], max); });
-        break;
       case Weights::kSigmoidSelected:
-        max = max_of(count, selected);
-        sum = sum_of(count, [&](std::int64_t i) { return sigmoid_term(scores[i], max); });
+        max = max_of(count, [&](std::int64_t i) { return scores[i]; });
+        sum = sum_of(count,
+                     [&](std::int64_t i) { return weight_term(params_.weights, scores[i], max); });
         break;
       case Weights::kSigmoid:
       case Weights::kNone:
         break;
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      const float score = scores[i];
-      if (params_.weights == Weights::kSigmoid) {
-        scores[i] = canonical_weight(sigmoid(score));
-      } else {
-        const float term =
-            is_sigmoid(params_.weights) ? sigmoid_term(score, max) : softmax_term(score, max);
-        scores[i] = canonical_weight(static_cast<float>(term / sum));
-      }
+      const float term = weight_term(params_.weights, scores[i], max);
+      scores[i] = canonical_weight(static_cast<float>(term / sum));
     }
   }
 

@@ -224,7 +224,7 @@ class GateBatches {
 
   // `warp_row`: the warp's first; `cta_row`: the same within the CTA.
   __device__ __forceinline__ static void run(const TopkParams& params, int num_batches,
-                                             std::int64_t warp_row, std::uint32_t cta_row,
+                                             std::uint32_t warp_row, std::uint32_t cta_row,
                                              Smem& smem) {
     const KeyMap<kKeyType> key_map(params);
     const std::uint32_t first = Group::lane() * kItems;
@@ -255,14 +255,14 @@ class GateBatches {
 
  private:
   // Groups without a row do the last one's work, so that the warp stays whole.
-  __device__ __forceinline__ static void load(const TopkParams& params, std::int64_t row,
+  __device__ __forceinline__ static void load(const TopkParams& params, std::uint32_t row,
                                               std::uint32_t first,
                                               GateElements<kType, kItems>& elements) {
-    row = min(row, params.num_rows - 1);
+    row = min(row, static_cast<std::uint32_t>(params.num_rows) - 1);
     const GateWindow window(params, row);
-    elements.load(
-        static_cast<const BitsOf<kType>*>(params.input) + row * params.input_row_stride_items,
-        window.begin, window.size, first);
+    elements.load(static_cast<const BitsOf<kType>*>(params.input) +
+                      std::int64_t{row} * params.input_row_stride_items,
+                  window.begin, window.size, first);
   }
 };
 
@@ -308,9 +308,7 @@ __device__ __forceinline__ void run_rounds(std::uint32_t num_rounds, std::uint32
 template <class Group, int kLanes>
 __device__ __forceinline__ void weigh(Weights kind, WindowSoftmax total, float* scores,
                                       std::uint32_t count) {
-  const bool is_of_selected =
-      kind == Weights::kSoftmaxSelected || kind == Weights::kSigmoidSelected;
-  if (is_of_selected) {
+  if (is_share_of_selection(kind)) {
     total.max = kMinusInfinity;
 #pragma unroll 1
     for (std::uint32_t i = Group::lane(); i < count; i += kLanes) {
@@ -321,18 +319,10 @@ __device__ __forceinline__ void weigh(Weights kind, WindowSoftmax total, float* 
   float lane_sum = 0;
 #pragma unroll 1
   for (std::uint32_t i = Group::lane(); i < count; i += kLanes) {
-    float term = 0;
-    if (kind == Weights::kSigmoid) {
-      term = sigmoid(scores[i]);
-    } else if (kind == Weights::kSigmoidSelected) {
-      term = sigmoid_term(scores[i], total.max);
-    } else {
-      term = softmax_term(scores[i], total.max);
-    }
-    scores[i] = term;
-    lane_sum += term;
+    scores[i] = weight_term(kind, scores[i], total.max);
+    lane_sum += scores[i];
   }
-  if (is_of_selected) total.sum = Group::sum(lane_sum);
+  if (is_share_of_selection(kind)) total.sum = Group::sum(lane_sum);
 #pragma unroll 1
   for (std::uint32_t i = Group::lane(); i < count; i += kLanes) {
     const float term = scores[i];
@@ -341,7 +331,56 @@ __device__ __forceinline__ void weigh(Weights kind, WindowSoftmax total, float* 
   }
 }
 
-// Phase 6 for one row; the lanes of a group call it, all groups of the warp at once.
+// A router's call: whole rows, int32 positions for indices, nothing padded or sorted by position,
+// and a lane for every winner.
+template <int kLanes>
+__device__ __forceinline__ bool is_simple(const TopkParams& params) {
+  return params.begin.data == nullptr && params.end.data == nullptr &&
+         params.index_offset.data == nullptr && params.page_table == nullptr &&
+         params.raw_indices == nullptr && params.index_type == IndexType::kInt32 &&
+         params.order != Order::kIndex && params.nan_rule != NanRule::kPoison &&
+         params.k <= kLanes && params.k <= params.num_cols;
+}
+
+// Phase 6 for one row of an is_simple() call; the lanes of a group call it, all groups of the warp
+// at once.
+template <ValueType kType, ValueType kKeyType, int kLanes>
+__device__ __forceinline__ void write_simple_row(const TopkParams& params, std::int64_t row,
+                                                 bool has_row,
+                                                 const typename GateItem<kKeyType>::Type* winners,
+                                                 WindowSoftmax total) {
+  using Group = LaneGroup<kLanes>;
+  const std::uint32_t place = Group::lane();
+  const bool has_place = has_row && place < static_cast<std::uint32_t>(params.k);
+  const std::uint32_t position = has_place ? GateItem<kKeyType>::position(winners[place]) : 0;
+  const BitsOf<kType> bits = static_cast<const BitsOf<kType>*>(
+      params.input)[row * params.input_row_stride_items + position];
+  float weight = 0;
+  if (params.weights != Weights::kNone) {
+    const float score = score_of<kType>(bits);
+    if (is_share_of_selection(params.weights)) {
+      total.max = Group::max(has_place ? score : kMinusInfinity);
+    }
+    weight = weight_term(params.weights, score, total.max);
+    if (is_share_of_selection(params.weights)) {
+      total.sum = Group::sum(has_place ? weight : 0.0f);
+    }
+    if (params.weights != Weights::kSigmoid) weight = rounded::divide(weight, total.sum);
+    weight = canonical_weight(weight);
+  }
+  if (!has_place) return;
+  static_cast<std::uint32_t*>(params.indices)[row * params.indices_row_stride_items + place] =
+      position;
+  if (params.values == nullptr) return;
+  const std::int64_t item = row * params.values_row_stride_items + place;
+  if (params.weights != Weights::kNone) {
+    static_cast<float*>(params.values)[item] = weight;
+  } else {
+    static_cast<BitsOf<kType>*>(params.values)[item] = bits;
+  }
+}
+
+// Phase 6 for one row of any call; likewise.
 template <ValueType kType, ValueType kKeyType, int kLanes>
 __device__ __forceinline__ void write_gate_row(const TopkParams& params, std::int64_t row,
                                                bool has_row,
@@ -403,7 +442,7 @@ __global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
   const int num_warp_rows = Policy::kGroups * num_batches;
   const std::int64_t warp_row = (std::int64_t{blockIdx.x} * Policy::kWarps + warp) * num_warp_rows;
   if (warp_row >= params.num_rows) return;
-  Batches::run(params, num_batches, warp_row, cta_row, smem);
+  Batches::run(params, num_batches, static_cast<std::uint32_t>(warp_row), cta_row, smem);
 
   const auto num_rounds =
       static_cast<std::uint32_t>(params.k < params.num_cols ? params.k : params.num_cols);
@@ -416,15 +455,23 @@ __global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
 
   constexpr int kOutputLanes = Policy::kOutputLanes;
   constexpr int kOutputRows = kWarpThreads / kOutputLanes;
+  const bool simple = is_simple<kOutputLanes>(params);
 #pragma unroll 1
   for (int base = 0; base < num_warp_rows; base += kOutputRows) {
     const int offset = base + static_cast<int>(threadIdx.x % kWarpThreads) / kOutputLanes;
     const bool has_row = offset < num_warp_rows && warp_row + offset < params.num_rows;
     const int row_of_warp = has_row ? offset : 0;
     const std::uint32_t row_of_cta = cta_row + row_of_warp;
-    write_gate_row<kType, kKeyType, kOutputLanes>(
-        params, warp_row + row_of_warp, has_row, smem.winners[row_of_cta], num_rounds,
-        smem.windows[row_of_cta], smem.scores[row_of_cta]);
+    const auto* winners = smem.winners[row_of_cta];
+    const WindowSoftmax window = smem.windows[row_of_cta];
+    if (simple) {
+      write_simple_row<kType, kKeyType, kOutputLanes>(params, warp_row + row_of_warp, has_row,
+                                                      winners, window);
+    } else {
+      write_gate_row<kType, kKeyType, kOutputLanes>(params, warp_row + row_of_warp, has_row,
+                                                    winners, num_rounds, window,
+                                                    smem.scores[row_of_cta]);
+    }
   }
 }
 

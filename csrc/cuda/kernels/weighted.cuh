@@ -115,7 +115,7 @@ __device__ ScoreSum weights_total(const TopkParams& params, const RowSlots<kType
   mine = {max, 0};
   for (std::int64_t i = threadIdx.x; i < count; i += kThreads) {
     const float score = score_of<kType>(slots.item(positions[i]));
-    mine.sum += is_sigmoid(params.weights) ? sigmoid_term(score, max) : softmax_term(score, max);
+    mine.sum += weight_term(params.weights, score, max);
   }
   return block_sum<kThreads>(mine, scratch);
 }
@@ -158,19 +158,13 @@ __global__ void __launch_bounds__(kThreads)
   }
   float* weights = static_cast<float*>(params.values) + row * params.values_row_stride_items;
   const float pad = float_of_bits(poisoned ? 0x7FC00000u : params.pad_value_bits);
-  const auto sum = static_cast<float>(total.sum);
+  const float sum = params.weights == Weights::kSigmoid ? 1.0f : static_cast<float>(total.sum);
   for (std::int64_t i = threadIdx.x; i < params.k; i += kThreads) {
     float weight = pad;
     if (i < count) {
       const float score = score_of<kType>(slots.item(positions[i]));
-      if (params.weights == Weights::kSigmoid) {
-        weight = sigmoid(score);
-      } else {
-        const float term = is_sigmoid(params.weights) ? sigmoid_term(score, total.max)
-                                                      : softmax_term(score, total.max);
-        weight = rounded::divide(term, sum);
-      }
-      weight = canonical_weight(weight);
+      const float term = weight_term(params.weights, score, total.max);
+      weight = canonical_weight(rounded::divide(term, sum));
     }
     weights[i] = weight;
   }

@@ -38,6 +38,10 @@ constexpr bool is_sigmoid(Weights weights) {
   return weights == Weights::kSigmoid || weights == Weights::kSigmoidSelected;
 }
 
+constexpr bool is_share_of_selection(Weights weights) {
+  return weights == Weights::kSoftmaxSelected || weights == Weights::kSigmoidSelected;
+}
+
 constexpr int value_bytes(ValueType type) {
   return type == ValueType::kBFloat16 || type == ValueType::kFloat16 ? 2 : 4;
 }

@@ -120,6 +120,13 @@ DEEPSELECT_HOST_DEVICE inline float sigmoid_term(float score, float max) {
   return rounded::divide(term, rounded::add(1.0f, e));
 }
 
+// What a weight is the share of, up to a factor that the sum has too; `max` is that of the scores
+// in the sum. A sigmoid is its own weight.
+DEEPSELECT_HOST_DEVICE inline float weight_term(Weights weights, float score, float max) {
+  if (weights == Weights::kSigmoid) return sigmoid(score);
+  return weights == Weights::kSigmoidSelected ? sigmoid_term(score, max) : softmax_term(score, max);
+}
+
 // A score as it is compared.
 DEEPSELECT_HOST_DEVICE inline float biased_score(Weights weights, float score, float bias) {
   return rounded::add(is_sigmoid(weights) ? sigmoid(score) : score, bias);
