@@ -180,9 +180,10 @@ void check_radix_search(int key_bits, std::uint32_t num_distinct, std::uint32_t 
 }
 
 void check_gate() {
-  // A router's call is the gate's, with weights or without; a warp finishes four rows at once.
-  TopkParams router = call(16384, 256, 8);
+  // A router's call is the gate's, with weights or sorted by value; a warp finishes four rows.
+  TopkParams router = call(16384, 256, 8, ValueType::kBFloat16, Order::kValue);
   EXPECT(make_plan(router, kH200).variant == Variant::kGate);
+  router.order = Order::kAny;
   router.weights = Weights::kSoftmax;
   const Plan plan = make_plan(router, kH200);
   EXPECT(plan.variant == Variant::kGate && plan.workspace_bytes == 0);
@@ -197,9 +198,8 @@ void check_gate() {
   EXPECT(!cuda::can_serve(Variant::kGate, call(1, 513, 1), kH200));
   EXPECT(!cuda::can_serve(Variant::kGate, call(1, 512, 33), kH200));
 
-  // Many winners in no order, or long rows: others are faster.
+  // Others need no round per winner where the order does not matter.
   EXPECT(make_plan(call(16384, 256, 32), kH200).variant != Variant::kGate);
-  EXPECT(make_plan(call(16384, 512, 8, ValueType::kFloat32), kH200).variant != Variant::kGate);
 }
 
 void check_refusals() {

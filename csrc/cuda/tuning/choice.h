@@ -17,14 +17,6 @@ struct RowRegistersChoice {
   static constexpr std::int64_t kRowsPerSm = 2;
 };
 
-// gate: it has a round per winner, row_registers none, but that one sorts slowly. Measured with
-// values on an H200, bf16: 16384 x 256, k 8, 11.9 us against 13.4 (in order of value 58.5); 65536 x
-// 512, k 8, 57 against 81; k 32, 84 against 82 (276). At 2048 bytes a row (fp32) it loses.
-struct GateChoice {
-  static constexpr double kMaxBytes = 1024;
-  static constexpr std::int64_t kMaxUnsortedWinners = 8;
-};
-
 // row_stream: each row is read by one CTA, all of them share the memory.
 struct RowStreamTime {
   static constexpr double kFixedUs = 13;
