@@ -188,7 +188,7 @@ void check_gate() {
   const Plan plan = make_plan(router, kH200);
   EXPECT(plan.variant == Variant::kGate && plan.workspace_bytes == 0);
   EXPECT(plan.row_threads == 32 && plan.items_per_thread == 8 && plan.grid_ctas == 1024);
-  EXPECT(make_plan(call(64, 256, 8), kH200).grid_ctas == 16);
+  EXPECT(make_plan(call(64, 256, 8), kH200, Variant::kGate).grid_ctas == 16);
   EXPECT(make_plan(call(1000, 8, 8), kH200, Variant::kGate).row_threads == 2);
   EXPECT(make_plan(call(1000, 0, 8), kH200, Variant::kGate).grid_ctas == 16);
 
