@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from biases import BIASES
 from distributions import DISTRIBUTIONS, MAX_INT32, MIN_INT32, bits_type
 from pairwise import all_pairs
 
@@ -255,7 +256,6 @@ PADS: dict[str, tuple[int, int, float | None, float | None]] = {
     "zero": (0, 0, -0.0, 0.0),
     "extreme": (MIN_INT32, MAX_INT64, float("nan"), float(MAX_INT32)),
 }
-
 # How results are asked for: as new tensors, or in views of larger buffers, with what.
 OUTPUTS = ("new", "new_indices", "out", "out_indices", "out_raw", "out_indices_raw")
 
@@ -289,6 +289,8 @@ class Case:
     outputs: str = "new"
     index_dtype: str = "int32"
     pads: str = "default"
+    weights: str = "none"
+    bias: str = "none"
 
     @property
     def name(self) -> str:
@@ -360,6 +362,11 @@ class Case:
         arguments.update(
             order=self.order, largest=self.largest, nan=self.nan, return_values=self.return_values
         )
+        if self.weights != "none":
+            arguments["weights"] = self.weights
+        bias = BIASES[self.bias](self.cols, generator)
+        if bias is not None:
+            arguments["bias"] = bias.to(device)
         is_int32, is_float = self.index_dtype == "int32", dtype.is_floating_point
         if not is_int32:
             arguments["index_dtype"] = torch.int64

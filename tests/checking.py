@@ -27,6 +27,8 @@ def refusal(case: Case, backend: testing.Backend) -> tuple[type[Exception], str]
         return ValueError, "input must have its base address and row stride aligned"
     if case.k > limits.max_k:
         return ValueError, "k must be"
+    if (case.weights, case.bias) != ("none", "none") and not limits.has_weights:
+        return ValueError, "must not be given on"
     return None
 
 
@@ -64,7 +66,12 @@ def check_call(
             return
         raise
     testing.assert_same_selection(
-        values, indices, expected, order=arguments["order"], raw_indices=raw_indices
+        values,
+        indices,
+        expected,
+        order=arguments["order"],
+        raw_indices=raw_indices,
+        has_weights="weights" in arguments,
     )
     for name, guard in guards.items():
         guard.assert_intact(name)
@@ -87,9 +94,8 @@ def _call_out(
     # Gaps and offsets that no vector width divides, different for each output.
     guards = {"indices": testing.GuardedTensor(shape, index_dtype, device)}
     if arguments.pop("return_values"):
-        guards["values"] = testing.GuardedTensor(
-            shape, call.input.dtype, device, gap_items=1, offset_items=3
-        )
+        dtype = torch.float32 if "weights" in arguments else call.input.dtype
+        guards["values"] = testing.GuardedTensor(shape, dtype, device, gap_items=1, offset_items=3)
     if outputs.endswith("raw"):
         guards["raw_indices"] = testing.GuardedTensor(
             shape, torch.int32, device, gap_items=5, offset_items=2

@@ -25,6 +25,7 @@ from torch import Tensor
 import deepselect
 from cases import all_cases
 from deepselect import reference, testing
+from weighted_cases import weighted_cases
 
 settings.register_profile(
     "bounded",
@@ -95,6 +96,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     backends = testing.available_backends()
     if "case" in wanted:
         metafunc.parametrize("case", all_cases(), ids=lambda case: case.name)
+    if "weighted_case" in wanted:
+        metafunc.parametrize("weighted_case", weighted_cases(), ids=lambda case: case.name)
     if "engine" in wanted:
         engines = [_REFERENCE, *map(_engine_of, backends)]
         metafunc.parametrize("engine", engines, ids=lambda engine: engine.name)

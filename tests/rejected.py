@@ -13,7 +13,7 @@ from torch import Tensor
 import deepselect
 from deepselect import testing
 
-INT32, INT64 = torch.int32, torch.int64
+INT32, INT64, FP32 = torch.int32, torch.int64, torch.float32
 ROWS, COLS, K = 4, 16, 3
 
 
@@ -31,6 +31,9 @@ class Maker:
 
     def ints(self, *shape: int, dtype: torch.dtype = INT32) -> Tensor:
         return torch.zeros(shape, dtype=dtype, device=self.device)
+
+    def floats(self, *shape: int) -> Tensor:
+        return torch.zeros(shape, device=self.device)
 
     def indices(self, *shape: int, dtype: torch.dtype = INT32) -> Tensor:
         return self.ints(*(shape or (ROWS, K)), dtype=dtype)
@@ -283,7 +286,7 @@ PAD_VALUES = [
             f"pad_value={pad!r} for float32",
             lambda m, pad=pad: {"input": m.ints(ROWS, COLS).float(), "pad_value": pad},
             ValueError,
-            r"pad_value must be in float32's range for a float32 input, got .*1e\+39",
+            r"pad_value must be in float32's range for float32 values, got .*1e\+39",
         )
         for pad in (1e39, -1e39)
     ),
@@ -399,4 +402,69 @@ OUTPUTS = [
     ),
 ]
 
-REJECTED = [*INPUTS, *VECTORS, *PAGES, *VALUES, *PAD_VALUES, *NEW_OUTPUTS, *OUTPUTS]
+BIAS_SHAPE = r"bias must have shape \(cols,\) = \(16,\), got {}"
+NOT_INT32 = r" must not be given for an int32 input; convert it with \.float\(\)"
+
+WEIGHTS = [
+    rejected_value(
+        "weights",
+        "soft",
+        ValueError,
+        r"weights must be 'none', 'softmax', 'softmax_selected', 'sigmoid' or 'sigmoid_selected', "
+        r"got 'soft'",
+    ),
+    Rejected(
+        "weights of an int32 input",
+        lambda m: {"input": m.ints(ROWS, COLS), "weights": "softmax"},
+        TypeError,
+        "weights" + NOT_INT32,
+    ),
+    Rejected(
+        "bias of an int32 input",
+        lambda m: {"input": m.ints(ROWS, COLS), "bias": m.floats(COLS)},
+        TypeError,
+        "bias" + NOT_INT32,
+    ),
+    Rejected(
+        "bias of bfloat16",
+        lambda m: {"bias": m.floats(COLS).bfloat16()},
+        TypeError,
+        r"bias must be float32, got bfloat16; convert it with \.float\(\)",
+    ),
+    *(
+        Rejected(
+            f"bias of shape {shape}",
+            lambda m, shape=shape: {"bias": m.floats(*shape)},
+            ValueError,
+            BIAS_SHAPE.format(re.escape(str(shape))),
+        )
+        for shape in [(15,), (1,), (), (4, 16)]
+    ),
+    Rejected(
+        "bias of stride 2",
+        lambda m: {"bias": m.floats(2 * COLS)[::2]},
+        ValueError,
+        r"bias must have stride 1, got 2; use bias\.contiguous\(\)",
+    ),
+    Rejected(
+        "weights without values",
+        lambda m: {"weights": "sigmoid", "return_values": False},
+        ValueError,
+        r"weights must be 'none' where values are not wanted, got 'sigmoid'; .+",
+    ),
+    given_outputs(
+        "weights without values to write", lambda m: {"weights": "softmax", "values": None}
+    )(ValueError, r"weights must be 'none' where values are not wanted, got 'softmax'; .+"),
+    given_outputs("weights into input's dtype", lambda m: {"weights": "softmax"})(
+        TypeError, r"values must have the dtype of weights, float32, got bfloat16"
+    ),
+    given_outputs(
+        "indices inside bias",
+        lambda m: {
+            "bias": (memory := m.ints(100)).view(FP32)[:COLS],
+            "indices": memory[4:16].view(ROWS, K),
+        },
+    )(ValueError, r"indices must not share memory with bias, got overlapping address ranges; .+"),
+]
+
+REJECTED = [*INPUTS, *VECTORS, *PAGES, *VALUES, *PAD_VALUES, *NEW_OUTPUTS, *OUTPUTS, *WEIGHTS]

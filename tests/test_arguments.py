@@ -22,8 +22,13 @@ from rejected import COLS, INT32, INT64, REJECTED, ROWS, K, Maker, Rejected
 def _skip_unless_possible(rejected: Rejected, m: Maker, arguments: dict[str, Any]) -> None:
     """Dtype errors come first, so a pad's test needs a backend that takes the dtype."""
     dtype = arguments["input"].dtype
+    if dtype not in m.backend.limits.value_dtypes and "int32 input" in rejected.text:
+        pytest.skip(f"{m.backend.device_type} takes no {dtype}")
     if "pad_value" in rejected.name and dtype not in m.backend.limits.value_dtypes:
         pytest.skip(f"{m.backend.device_type} takes no {dtype}")
+    is_weighted = "weights" in rejected.name or "bias" in rejected.name
+    if is_weighted and not m.backend.limits.has_weights:
+        pytest.skip(f"{m.backend.device_type} serves no weights")
 
 
 def _call_front(arguments: dict[str, Any]) -> Any:
@@ -71,12 +76,13 @@ def test_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("name", ["begin", "end", "index_offset", "page_table"])
+@pytest.mark.parametrize("name", ["begin", "end", "index_offset", "page_table", "bias"])
 def test_tensors_of_another_device(name: str, backend: testing.Backend) -> None:
     m = Maker(backend)
     other = "meta" if backend.device_type == "cpu" else "cpu"
-    shape = (ROWS, 5) if name == "page_table" else (ROWS,)
-    stray = torch.zeros(shape, dtype=INT32, device=other)
+    shape = {"page_table": (ROWS, 5), "bias": (COLS,)}.get(name, (ROWS,))
+    dtype = torch.float32 if name == "bias" else INT32
+    stray = torch.zeros(shape, dtype=dtype, device=other)
     with pytest.raises(ValueError, match=rf"{name} must be on input's device, .+, got {other}"):
         deepselect.topk(m.x, K, **{name: stray})
     with pytest.raises(ValueError, match=rf"{name} must be on input's device, .+, got {other}"):
@@ -118,6 +124,8 @@ WRONG_TYPES = [
     ("order", None, "NoneType"),
     ("largest", "yes", "str"),
     ("nan", None, "NoneType"),
+    ("weights", None, "NoneType"),
+    ("bias", [0.0], "list"),
     ("return_values", "no", "str"),
     ("index_dtype", "int32", "str"),
     ("pad_index", 1.5, "float"),

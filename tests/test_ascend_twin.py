@@ -63,3 +63,11 @@ def test_rows_that_are_not_aligned_are_refused(npu: testing.Backend) -> None:
     x = torch.zeros(2, 100).to(npu.device)
     with pytest.raises(ValueError, match=r"aligned to 32 bytes on npu.*deepselect\.empty_rows"):
         deepselect.topk(x, 3)
+
+
+def test_weights_and_bias_are_refused(npu: testing.Backend) -> None:
+    x = deepselect.empty_rows((4, 64), torch.float32, npu.device)
+    with pytest.raises(ValueError, match=r"weights must not be given on npu, which does not serve"):
+        deepselect.topk(x, 6, weights="softmax")
+    with pytest.raises(ValueError, match=r"bias must not be given on npu, which does not serve"):
+        deepselect.topk(x, 6, bias=torch.zeros(64, device=npu.device))

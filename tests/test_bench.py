@@ -17,9 +17,11 @@ from distributions import make_values
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tools" / "bench"))
 
+import gating
 import pass_counts
 import threshold_model
 import topk
+from deepselect.gating import topk_gate
 from harness import exact, inputs, peers, report, targets, timing
 from harness.results import SCHEMA, Comparison, Measurement, Results
 from harness.shapes import CLASSES, HOSTILE_SHAPES, MI, PEERS_PATH, Shape, peers_shapes, preset
@@ -252,3 +254,19 @@ def test_model_of_the_sampled_bounds(model: pass_counts.Model) -> None:
     for seed in range(20):
         prediction = model(row, k, np.random.default_rng(seed))
         assert k < prediction.least < prediction.most < prediction.capacity
+# ---- Gating ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("router", gating.ROUTERS)
+def test_routers_of_the_gating_benchmark_are_the_same(router: str) -> None:
+    x = make_values("normal", 50, 64, torch.float32, seed=3)
+    options = dict(gating.ROUTERS[router])
+    if options.get("bias"):
+        options["bias"] = torch.linspace(-0.1, 0.1, 64)
+    weights, experts = gating.in_plain_torch(x, 6, **{"bias": None, **options})
+    ours = topk_gate(x, 6, **options)
+    assert torch.equal(ours.experts, experts.int())
+    torch.testing.assert_close(ours.weights, weights)
+    assert gating._error(x, ours, options) < 1e-6
+    with pytest.raises(AssertionError, match="a better expert was left out"):
+        gating._error(x, (weights, (experts + 1) % 64), options)

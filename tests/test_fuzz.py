@@ -11,6 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from biases import BIASES, WEIGHTS
 from cases import DTYPES, MAX_INT32, MAX_INT64, MIN_INT32, MIN_INT64, OUTPUTS, Call
 from checking import check_call
 from deepselect import reference, testing
@@ -114,6 +115,22 @@ def calls(draw: st.DrawFn, max_rows: int, max_cols: int) -> Call:
     return Call(x, k, arguments)
 
 
+@st.composite
+def weighted_calls(draw: st.DrawFn, max_rows: int, max_cols: int) -> Call:
+    """Calls with weights, a bias or both; values as the other calls have them, NaN included."""
+    call = draw(calls(max_rows, max_cols))
+    if not call.input.dtype.is_floating_point:
+        call = Call(call.input.float(), call.k, call.arguments)
+    arguments = {**call.arguments, "weights": draw(st.sampled_from(WEIGHTS))}
+    if draw(st.booleans()) or arguments["weights"] == "none":
+        kind = draw(st.sampled_from([name for name in BIASES if name != "none"]))
+        generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
+        arguments["bias"] = BIASES[kind](call.input.shape[-1], generator)
+    if arguments["weights"] == "none":
+        del arguments["weights"]
+    return Call(call.input, call.k, arguments)
+
+
 def _check(call: Call, outputs: str, backend: testing.Backend, variant: str | None) -> None:
     limits = backend.limits
     if call.input.dtype not in limits.value_dtypes or call.k > limits.max_k:
@@ -146,6 +163,18 @@ def _moved(call: Call, backend: testing.Backend) -> Call:
 def test_small_calls(
     call: Call, outputs: str, backend: testing.Backend, variant: str | None
 ) -> None:
+    _check(call, outputs, backend, variant)
+
+
+@given(call=weighted_calls(max_rows=40, max_cols=600), outputs=st.sampled_from(OUTPUTS))
+@settings(max_examples=settings().max_examples * 2)
+def test_weighted_calls(
+    call: Call, outputs: str, backend: testing.Backend, variant: str | None
+) -> None:
+    if not backend.limits.has_weights:
+        return
+    if "weights" in call.arguments:
+        outputs = outputs.replace("_indices", "")
     _check(call, outputs, backend, variant)
 
 

@@ -26,6 +26,8 @@ CALLS: list[dict[str, Any]] = [
     {"order": "index", **windows()},
     {"order": "value", "index_offset": torch.arange(4) * 1000, **windows()},
     {"return_values": False, "order": "index"},
+    {"order": "value", "weights": "softmax"},
+    {"order": "index", "weights": "sigmoid_selected", "nan": "poison", **windows()},
     {
         "order": "value",
         "page_table": torch.arange(4 * 7, dtype=INT32).view(4, 7),
@@ -50,15 +52,17 @@ def _fresh_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 SCHEMA = (
     "deepselect::topk(Tensor input, SymInt k, Tensor? begin=None, Tensor? end=None, "
     "Tensor? index_offset=None, Tensor? page_table=None, Tensor? page_table_row=None, "
-    "Tensor? page_table_begin=None, *, int page_size=1, str order='any', bool largest=True, "
-    "str nan='largest', bool return_values=True, ScalarType? index_dtype=None, "
-    "int pad_index=-1, float? pad_value=None) -> (Tensor values, Tensor indices)"
+    "Tensor? page_table_begin=None, Tensor? bias=None, *, int page_size=1, str order='any', "
+    "bool largest=True, str nan='largest', str weights='none', bool return_values=True, "
+    "ScalarType? index_dtype=None, int pad_index=-1, float? pad_value=None) "
+    "-> (Tensor values, Tensor indices)"
 )
 SCHEMA_OUT = (
     "deepselect::topk.out(Tensor input, SymInt k, Tensor? begin=None, Tensor? end=None, "
     "Tensor? index_offset=None, Tensor? page_table=None, Tensor? page_table_row=None, "
-    "Tensor? page_table_begin=None, *, int page_size=1, str order='any', bool largest=True, "
-    "str nan='largest', int pad_index=-1, float? pad_value=None, Tensor(a!) indices, "
+    "Tensor? page_table_begin=None, Tensor? bias=None, *, int page_size=1, str order='any', "
+    "bool largest=True, str nan='largest', str weights='none', int pad_index=-1, "
+    "float? pad_value=None, Tensor(a!) indices, "
     "Tensor(b!)? values=None, Tensor(c!)? raw_indices=None) -> ()"
 )
 
@@ -83,6 +87,14 @@ def test_opcheck(call: dict[str, Any], requires_grad: bool, device: torch.device
 def test_opcheck_of_other_dtypes(dtype: torch.dtype, device: torch.device) -> None:
     x = make_x(dtype=dtype, device=device)
     torch.library.opcheck(OP.default, (x, 6), {"order": "value"})
+
+
+@pytest.mark.parametrize("weights", ["none", "softmax", "sigmoid"])
+def test_opcheck_with_a_bias(weights: str, device: torch.device) -> None:
+    x = make_x(device=device).requires_grad_()
+    bias = torch.linspace(-1, 1, 50, device=device)
+    call = {"bias": bias, "weights": weights, "order": "value"}
+    torch.library.opcheck(OP.default, (x, 6), call)
 
 
 @pytest.mark.parametrize("index_dtype", [INT32, INT64])

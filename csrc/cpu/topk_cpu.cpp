@@ -13,6 +13,7 @@
 #include "cpu/row_scan.h"
 #include "cpu/tasks.h"
 #include "cpu/value_order.h"
+#include "cpu/weighted_topk.h"
 #include "deepselect/row_view.h"
 
 namespace deepselect::cpu {
@@ -201,6 +202,7 @@ class TopkCall {
 }  // namespace
 
 void topk_with(const IsaPrimitives& isa, const TopkParams& params, const ThreadPool& pool) {
+  if (is_weighted(params)) return weighted_topk(isa, params, pool);
   switch (params.value_type) {
     case ValueType::kBFloat16:
       return TopkCall<ValueType::kBFloat16>(params, isa, pool).run();

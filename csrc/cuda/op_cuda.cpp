@@ -51,15 +51,42 @@ void launch(const cuda::LaunchContext& context) {
       return cuda::launch_split_radix(context);
     case Variant::kClusterRow:
       return cuda::launch_cluster_row(context);
+    case Variant::kGate:
+      return cuda::launch_gate(context);
   }
 }
 
-void run_planned(const TopkParams& params, std::int32_t device_index,
-                 std::optional<Variant> forced) {
+void run(const TopkParams& params, std::int32_t device_index, std::optional<Variant> forced);
+
+// A weighted call that no single kernel serves: the plain selection of what is compared, then the
+// values of the positions.
+void run_in_steps(const TopkParams& params, std::int32_t device_index,
+                  std::optional<Variant> forced) {
+  cuda::WeightedContext context{};
+  context.params = params;
+  context.parts_per_row = cuda::weighted_parts_per_row(params, cuda::device_limits(device_index));
+  context.device_index = device_index;
+  context.stream = current_stream(device_index);
+  const cuda::WeightedWorkspace layout(params, context.parts_per_row);
+  const op::Tensor workspace = allocate_workspace(layout.num_bytes(), device_index);
+  context.scratch = layout.scratch(workspace.mutable_data_ptr());
+  context.sums = layout.sums(workspace.mutable_data_ptr());
+  context.step = selection_step(params, context.scratch);
+  if (params.bias != nullptr) cuda::launch_bias(context);
+  run(context.step, device_index, forced);
+  if (params.values != nullptr) cuda::launch_weights(context);
+}
+
+void run(const TopkParams& params, std::int32_t device_index, std::optional<Variant> forced) {
   const torch::stable::accelerator::DeviceGuard guard(device_index);
+  const cuda::DeviceLimits& limits = cuda::device_limits(device_index);
+  const bool is_gate = forced.value_or(Variant::kGate) == Variant::kGate;
+  if (is_weighted(params) && !(is_gate && cuda::can_serve(Variant::kGate, params, limits))) {
+    return run_in_steps(params, device_index, forced);
+  }
   cuda::LaunchContext context{};
   context.params = params;
-  context.plan = cuda::make_plan(params, cuda::device_limits(device_index), forced);
+  context.plan = cuda::make_plan(params, limits, forced);
   context.device_index = device_index;
   context.stream = current_stream(device_index);
   if (context.plan.workspace_bytes == 0) return launch(context);
@@ -71,7 +98,7 @@ void run_planned(const TopkParams& params, std::int32_t device_index,
 struct CudaBackend {
   static constexpr BackendLimits kLimits = kCudaLimits;
   static void run(const TopkParams& params, std::int32_t device_index) {
-    run_planned(params, device_index, std::nullopt);
+    deepselect::run(params, device_index, std::nullopt);
   }
 };
 
@@ -79,7 +106,7 @@ template <Variant kVariant>
 struct ForcedBackend {
   static constexpr BackendLimits kLimits = kCudaLimits;
   static void run(const TopkParams& params, std::int32_t device_index) {
-    run_planned(params, device_index, kVariant);
+    deepselect::run(params, device_index, kVariant);
   }
 };
 

@@ -42,6 +42,8 @@ struct Plan {
   std::int32_t cta_threads;
   std::int32_t row_threads;         // that share a row, where policies differ by it
   std::int32_t vectors_per_thread;  // 16-byte vectors that a thread deals with at once, ditto
+  std::int32_t items_per_thread;    // elements of the row per thread, of the gate variant
+  std::int32_t batches_per_warp;    // likewise
   std::int32_t cluster_ctas;        // 1: no cluster
   std::int32_t ctas_per_row;        // 0: a CTA serves more than one row
   std::int32_t survivor_capacity;   // composites that the on-chip buffer holds

@@ -14,11 +14,12 @@ enum class Variant : std::uint8_t {
   kSplitStream,   // a row divided over the grid, read once; one huge row, few long ones
   kSplitRadix,    // a row divided over the grid, read several times; large k
   kClusterRow,    // one cluster of CTAs per row, in registers; few long rows
+  kGate,          // several rows per warp or a warp per row; a router's rows, weights included
 };
 
-constexpr Variant kAllVariants[] = {Variant::kRowRadix,   Variant::kRowRegisters,
-                                    Variant::kRowStream,  Variant::kSplitStream,
-                                    Variant::kSplitRadix, Variant::kClusterRow};
+constexpr Variant kAllVariants[] = {
+    Variant::kRowRadix,   Variant::kRowRegisters, Variant::kRowStream, Variant::kSplitStream,
+    Variant::kSplitRadix, Variant::kClusterRow,   Variant::kGate};
 
 constexpr const char* variant_name(Variant variant) {
   switch (variant) {
@@ -34,6 +35,8 @@ constexpr const char* variant_name(Variant variant) {
       return "split_radix";
     case Variant::kClusterRow:
       return "cluster_row";
+    case Variant::kGate:
+      return "gate";
   }
   return "unknown";
 }

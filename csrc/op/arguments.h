@@ -15,7 +15,7 @@ namespace deepselect::op {
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
-// What both overloads take.
+// What both overloads take; weights and bias last, since most calls have none.
 struct TopkArguments {
   const Tensor& input;
   std::int64_t k;
@@ -31,6 +31,8 @@ struct TopkArguments {
   std::string_view nan;
   std::int64_t pad_index;
   std::optional<double> pad_value;
+  const Tensor* bias = nullptr;
+  std::string_view weights = "none";
 };
 
 // Where the results go; values and raw_indices may be absent.

@@ -30,19 +30,30 @@ std::tuple<Tensor, Tensor> topk(const Tensor& input, std::int64_t k, std::option
                                 std::optional<Tensor> end, std::optional<Tensor> index_offset,
                                 std::optional<Tensor> page_table,
                                 std::optional<Tensor> page_table_row,
-                                std::optional<Tensor> page_table_begin, std::int64_t page_size,
-                                StringHandle order, bool largest, StringHandle nan,
-                                bool return_values, std::optional<ScalarType> index_dtype,
-                                std::int64_t pad_index, std::optional<double> pad_value) {
+                                std::optional<Tensor> page_table_begin, std::optional<Tensor> bias,
+                                std::int64_t page_size, StringHandle order, bool largest,
+                                StringHandle nan, StringHandle weights, bool return_values,
+                                std::optional<ScalarType> index_dtype, std::int64_t pad_index,
+                                std::optional<double> pad_value) {
   const StringArgument order_name(order);
   const StringArgument nan_name(nan);
-  const TopkArguments arguments{input,          k,
-                                begin,          end,
-                                index_offset,   page_table,
-                                page_table_row, page_table_begin,
-                                page_size,      order_name.view(),
-                                largest,        nan_name.view(),
-                                pad_index,      pad_value};
+  const StringArgument weights_name(weights);
+  const TopkArguments arguments{input,
+                                k,
+                                begin,
+                                end,
+                                index_offset,
+                                page_table,
+                                page_table_row,
+                                page_table_begin,
+                                page_size,
+                                order_name.view(),
+                                largest,
+                                nan_name.view(),
+                                pad_index,
+                                pad_value,
+                                bias ? &*bias : nullptr,
+                                weights_name.view()};
   TopkParams params = describe_inputs(arguments, Backend::kLimits);
   std::tuple<Tensor, Tensor> results =
       add_new_outputs(arguments, return_values, index_dtype, &params);
@@ -54,19 +65,30 @@ template <class Backend>
 void topk_out(const Tensor& input, std::int64_t k, std::optional<Tensor> begin,
               std::optional<Tensor> end, std::optional<Tensor> index_offset,
               std::optional<Tensor> page_table, std::optional<Tensor> page_table_row,
-              std::optional<Tensor> page_table_begin, std::int64_t page_size, StringHandle order,
-              bool largest, StringHandle nan, std::int64_t pad_index,
-              std::optional<double> pad_value, const Tensor& indices, std::optional<Tensor> values,
+              std::optional<Tensor> page_table_begin, std::optional<Tensor> bias,
+              std::int64_t page_size, StringHandle order, bool largest, StringHandle nan,
+              StringHandle weights, std::int64_t pad_index, std::optional<double> pad_value,
+              const Tensor& indices, std::optional<Tensor> values,
               std::optional<Tensor> raw_indices) {
   const StringArgument order_name(order);
   const StringArgument nan_name(nan);
-  const TopkArguments arguments{input,          k,
-                                begin,          end,
-                                index_offset,   page_table,
-                                page_table_row, page_table_begin,
-                                page_size,      order_name.view(),
-                                largest,        nan_name.view(),
-                                pad_index,      pad_value};
+  const StringArgument weights_name(weights);
+  const TopkArguments arguments{input,
+                                k,
+                                begin,
+                                end,
+                                index_offset,
+                                page_table,
+                                page_table_row,
+                                page_table_begin,
+                                page_size,
+                                order_name.view(),
+                                largest,
+                                nan_name.view(),
+                                pad_index,
+                                pad_value,
+                                bias ? &*bias : nullptr,
+                                weights_name.view()};
   TopkParams params = describe_inputs(arguments, Backend::kLimits);
   add_given_outputs(arguments, {values, indices, raw_indices}, &params);
   run_if_any<Backend>(params, input);

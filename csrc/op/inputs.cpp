@@ -188,6 +188,53 @@ NanRule check_nan(std::string_view name) {
   raise_value_error("nan must be 'largest', 'smallest' or 'poison', got '", name, "'");
 }
 
+Weights check_weights(std::string_view name) {
+  if (name == "none") return Weights::kNone;
+  if (name == "softmax") return Weights::kSoftmax;
+  if (name == "softmax_selected") return Weights::kSoftmaxSelected;
+  if (name == "sigmoid") return Weights::kSigmoid;
+  if (name == "sigmoid_selected") return Weights::kSigmoidSelected;
+  raise_value_error(
+      "weights must be 'none', 'softmax', 'softmax_selected', 'sigmoid' or 'sigmoid_selected', "
+      "got '",
+      name, "'");
+}
+
+const float* check_bias(const TopkArguments& arguments, const TopkParams& params) {
+  if (arguments.bias == nullptr) return nullptr;
+  const Tensor& bias = *arguments.bias;
+  if (bias.scalar_type() != ScalarType::Float) {
+    raise_type_error("bias must be float32, got ", dtype_name(bias.scalar_type()),
+                     "; convert it with .float()");
+  }
+  if (bias.dim() != 1 || bias.size(0) != params.num_cols) {
+    raise_value_error("bias must have shape (cols,) = (", params.num_cols, ",), got ",
+                      tuple_text(bias.sizes()));
+  }
+  check_device("bias", bias, arguments.input);
+  if (params.num_cols > 1 && bias.stride(0) != 1) {
+    raise_value_error("bias must have stride 1, got ", bias.stride(0), "; use bias.contiguous()");
+  }
+  // An empty bias has no memory and nothing to add to.
+  return static_cast<const float*>(bias.const_data_ptr());
+}
+
+// Weights and bias are of real scores, and not of every backend.
+void describe_weights(const TopkArguments& arguments, const BackendLimits& limits,
+                      TopkParams* params) {
+  params->weights = check_weights(arguments.weights);
+  params->bias = check_bias(arguments, *params);
+  if (params->weights == Weights::kNone && arguments.bias == nullptr) return;
+  const char* name = params->weights != Weights::kNone ? "weights" : "bias";
+  if (!is_floating(params->value_type)) {
+    raise_type_error(name, " must not be given for an int32 input; convert it with .float()");
+  }
+  if (!limits.has_weights) {
+    raise_value_error(name, " must not be given on ", limits.name,
+                      ", which does not serve weights and bias; compute them from the values");
+  }
+}
+
 double worst_value(ValueType type, bool largest) {
   if (is_floating(type)) {
     const double infinity = std::numeric_limits<double>::infinity();
@@ -211,7 +258,7 @@ std::uint32_t check_pad_value(std::optional<double> given, ValueType type, bool 
   }
   if (type == ValueType::kFloat32 && std::isfinite(value) &&
       std::fabs(value) > static_cast<double>(std::numeric_limits<float>::max())) {
-    raise_value_error("pad_value must be in float32's range for a float32 input, got ", value);
+    raise_value_error("pad_value must be in float32's range for float32 values, got ", value);
   }
   const float rounded = static_cast<float>(value);
   if (type == ValueType::kBFloat16) return torch::headeronly::BFloat16(rounded).x;
@@ -233,12 +280,15 @@ TopkParams describe_inputs(const TopkArguments& arguments, const BackendLimits& 
   params.index_offset =
       describe_row_vector("index_offset", arguments.index_offset, true, arguments, params);
   describe_page_table(arguments, &params);
+  describe_weights(arguments, limits, &params);
   params.order = check_order(arguments.order);
   params.nan_rule = check_nan(arguments.nan);
   params.largest = arguments.largest;
   params.pad_index = arguments.pad_index;
   params.pad_value_bits =
-      check_pad_value(arguments.pad_value, params.value_type, arguments.largest);
+      params.weights == Weights::kNone
+          ? check_pad_value(arguments.pad_value, params.value_type, arguments.largest)
+          : check_pad_value(arguments.pad_value.value_or(0.0), ValueType::kFloat32, true);
   return params;
 }
 

@@ -30,6 +30,17 @@ void check_pad_index(std::int64_t pad_index, IndexType type) {
                     "; ask for int64 indices");
 }
 
+ScalarType values_type(const TopkArguments& arguments, const TopkParams& params) {
+  return params.weights == Weights::kNone ? arguments.input.scalar_type() : ScalarType::Float;
+}
+
+void check_weights_have_values(bool has_values, const TopkArguments& arguments,
+                               const TopkParams& params) {
+  if (has_values || params.weights == Weights::kNone) return;
+  raise_value_error("weights must be 'none' where values are not wanted, got '", arguments.weights,
+                    "'; ask for values or omit weights");
+}
+
 std::vector<std::int64_t> output_sizes(const TopkArguments& arguments) {
   const IntHeaderOnlyArrayRef sizes = arguments.input.sizes();
   std::vector<std::int64_t> result(sizes.begin(), sizes.end());
@@ -87,6 +98,7 @@ void check_disjoint(const TopkArguments& arguments, const TopkOutputs& outputs) 
   for (const auto& [name, tensor] : optional_inputs) {
     if (tensor) ranges.push_back(address_range(name, *tensor));
   }
+  if (arguments.bias != nullptr) ranges.push_back(address_range("bias", *arguments.bias));
   for (const AddressRange& output : written) {
     for (const AddressRange& other : ranges) {
       if (output.first < other.past && other.first < output.past) {
@@ -104,13 +116,14 @@ std::tuple<Tensor, Tensor> add_new_outputs(const TopkArguments& arguments, bool 
                                            std::optional<ScalarType> index_dtype,
                                            TopkParams* params) {
   params->index_type = check_index_dtype(index_dtype);
+  check_weights_have_values(return_values, arguments, *params);
   check_pad_index(arguments.pad_index, params->index_type);
   const std::vector<std::int64_t> sizes = output_sizes(arguments);
   const ScalarType index_scalar_type =
       params->index_type == IndexType::kInt64 ? ScalarType::Long : ScalarType::Int;
   Tensor indices = new_contiguous(sizes, index_scalar_type, arguments.input);
   Tensor values = new_contiguous(return_values ? sizes : std::vector<std::int64_t>{0},
-                                 arguments.input.scalar_type(), arguments.input);
+                                 values_type(arguments, *params), arguments.input);
   params->indices = indices.mutable_data_ptr();
   params->indices_row_stride_items = arguments.k;
   if (return_values) {
@@ -127,13 +140,16 @@ void add_given_outputs(const TopkArguments& arguments, const TopkOutputs& output
     raise_type_error("indices must be int32 or int64, got ", dtype_name(index_scalar_type));
   }
   params->index_type = check_index_dtype(index_scalar_type);
+  check_weights_have_values(outputs.values.has_value(), arguments, *params);
   check_pad_index(arguments.pad_index, params->index_type);
   params->indices_row_stride_items = check_output("indices", outputs.indices, arguments);
   if (outputs.values) {
-    if (outputs.values->scalar_type() != arguments.input.scalar_type()) {
-      raise_type_error("values must have input's dtype, ",
-                       dtype_name(arguments.input.scalar_type()), ", got ",
-                       dtype_name(outputs.values->scalar_type()));
+    const ScalarType wanted = values_type(arguments, *params);
+    if (outputs.values->scalar_type() != wanted) {
+      raise_type_error(params->weights == Weights::kNone
+                           ? "values must have input's dtype, "
+                           : "values must have the dtype of weights, ",
+                       dtype_name(wanted), ", got ", dtype_name(outputs.values->scalar_type()));
     }
     params->values_row_stride_items = check_output("values", *outputs.values, arguments);
   }

@@ -11,15 +11,17 @@ namespace deepselect::op {
 constexpr const char kTopkSignature[] =
     "(Tensor input, SymInt k, Tensor? begin=None, Tensor? end=None, "
     "Tensor? index_offset=None, Tensor? page_table=None, Tensor? page_table_row=None, "
-    "Tensor? page_table_begin=None, *, int page_size=1, str order=\"any\", bool largest=True, "
-    "str nan=\"largest\", bool return_values=True, ScalarType? index_dtype=None, "
-    "int pad_index=-1, float? pad_value=None) -> (Tensor values, Tensor indices)";
+    "Tensor? page_table_begin=None, Tensor? bias=None, *, int page_size=1, "
+    "str order=\"any\", bool largest=True, str nan=\"largest\", str weights=\"none\", "
+    "bool return_values=True, ScalarType? index_dtype=None, int pad_index=-1, "
+    "float? pad_value=None) -> (Tensor values, Tensor indices)";
 
 constexpr const char kTopkOutSignature[] =
     "(Tensor input, SymInt k, Tensor? begin=None, Tensor? end=None, "
     "Tensor? index_offset=None, Tensor? page_table=None, Tensor? page_table_row=None, "
-    "Tensor? page_table_begin=None, *, int page_size=1, str order=\"any\", bool largest=True, "
-    "str nan=\"largest\", int pad_index=-1, float? pad_value=None, Tensor(a!) indices, "
-    "Tensor(b!)? values=None, Tensor(c!)? raw_indices=None) -> ()";
+    "Tensor? page_table_begin=None, Tensor? bias=None, *, int page_size=1, "
+    "str order=\"any\", bool largest=True, str nan=\"largest\", str weights=\"none\", "
+    "int pad_index=-1, float? pad_value=None, Tensor(a!) indices, Tensor(b!)? values=None, "
+    "Tensor(c!)? raw_indices=None) -> ()";
 
 }  // namespace deepselect::op

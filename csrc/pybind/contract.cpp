@@ -34,6 +34,7 @@ py::dict to_dict(const BackendLimits& limits) {
   dict["max_cols"] = limits.max_cols;
   dict["max_k"] = limits.max_k;
   dict["row_alignment_bytes"] = limits.row_alignment_bytes;
+  dict["has_weights"] = limits.has_weights;
   return dict;
 }
 

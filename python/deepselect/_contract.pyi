@@ -6,6 +6,7 @@ class _Limits(TypedDict):
     max_cols: int
     max_k: int
     row_alignment_bytes: int
+    has_weights: bool
 
 class _UbPlan(TypedDict):
     architecture: str

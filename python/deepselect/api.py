@@ -11,6 +11,8 @@ from torch import Tensor
 
 from deepselect import contract
 
+Weights = Literal["none", "softmax", "softmax_selected", "sigmoid", "sigmoid_selected"]
+
 
 class TopK(NamedTuple):
     """Result of :func:`topk`: ``values`` (``None`` where they were not wanted) and ``indices``."""
@@ -36,6 +38,8 @@ def topk(
     order: Literal["any", "value", "index"] = "any",
     largest: bool = True,
     nan: Literal["largest", "smallest", "poison"] = "largest",
+    weights: Weights = "none",
+    bias: Tensor | None = None,
     return_values: bool = True,
     index_dtype: torch.dtype | None = None,
     pad_index: int = -1,
@@ -68,17 +72,23 @@ def topk(
         largest: whether greater values are better.
         nan: ``"largest"`` ranks every NaN above ``+inf``, ``"smallest"`` below ``-inf``;
             ``"poison"`` gives a row whose window holds a NaN pads as indices and NaN as values.
+        weights: what ``values`` are: ``"none"``: the elements themselves; else float32 weights of
+            floating-point input: ``"softmax"`` over the row's window, ``"sigmoid"``, or either
+            normalised over the selection, ``"softmax_selected"`` and ``"sigmoid_selected"``.
+        bias: ``(cols,)`` float32, added to each column's score where scores are compared, and
+            nowhere else. A score is the element, or its sigmoid where ``weights`` is a sigmoid.
         return_values: whether ``values`` is wanted.
         index_dtype: ``torch.int32`` (default) or ``torch.int64``.
         pad_index, pad_value: what fills places beyond the window's length. ``pad_value=None`` is
-            the worst value in this direction: ``-inf`` or ``+inf``, int32's minimum or maximum.
+            the worst value in this direction: ``-inf`` or ``+inf``, int32's minimum or maximum;
+            0 for weights.
         out: ``(values or None, indices)`` to write into, of the exact shapes; not differentiable.
         raw_indices: int32, with ``out`` only: receives positions relative to the window's begin,
             without offset or page table.
 
     Returns:
         ``(values, indices)``, each of input's leading shape plus ``k``. Indices are relative to
-        ``begin``. ``values`` is differentiable; its elements are input's exact bits.
+        ``begin``. ``values`` is differentiable; its elements are input's exact bits, or weights.
 
     Raises:
         TypeError: a wrong type or dtype.
@@ -116,12 +126,14 @@ def topk(
         page_table,
         page_table_row,
         page_table_begin,
+        bias,
     )
     options: dict[str, Any] = {
         "page_size": page_size,
         "order": order,
         "largest": largest,
         "nan": nan,
+        "weights": weights,
         "pad_index": pad_index,
         "pad_value": pad_value,
     }

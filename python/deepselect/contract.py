@@ -26,6 +26,7 @@ class Limits:
         max_k: greatest ``k``.
         row_alignment_bytes: what input's base address and row stride, in bytes, must be multiples
             of; 1 where element alignment suffices.
+        has_weights: whether ``weights`` and ``bias`` are served.
     """
 
     value_dtypes: tuple[torch.dtype, ...]
@@ -33,6 +34,7 @@ class Limits:
     max_cols: int
     max_k: int
     row_alignment_bytes: int
+    has_weights: bool
 
 
 def _read_limits() -> dict[str, Limits]:
@@ -43,6 +45,7 @@ def _read_limits() -> dict[str, Limits]:
             max_cols=entry["max_cols"],
             max_k=entry["max_k"],
             row_alignment_bytes=entry["row_alignment_bytes"],
+            has_weights=entry["has_weights"],
         )
         for device_type, entry in _BACKENDS.items()
     }

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Selection", "order_rank", "select", "topk"]
+__all__ = ["Selection", "order_rank", "select", "sigmoid", "topk"]
 
 _MAX_INT32 = 2**31 - 1
 _MIN_INT64 = -(2**63)
@@ -38,7 +38,7 @@ class Selection(NamedTuple):
     """The outputs of the op, and what a test needs to judge them.
 
     Attributes:
-        values: ``(..., k)`` of the input's dtype, or None.
+        values: ``(..., k)`` of the input's dtype, or float32 weights, or None.
         indices: ``(..., k)`` int32 or int64.
         raw_indices: ``(..., k)`` int32, positions relative to the begin of the window.
         num_valid: ``(...)`` int64; entries from here on are pads.
@@ -71,6 +71,43 @@ def order_rank(input: Tensor, *, largest: bool = True, nan: str = "largest") -> 
     return rank if largest else ~rank
 
 
+def sigmoid(score: Tensor) -> Tensor:
+    """The sigmoid as the contract computes it: 1 / (1 + exp(-score)) by float32 operations that
+    round to nearest, in one fixed order, so that every device has the same bits.
+
+    Args:
+        score: float32, any shape.
+
+    Returns:
+        float32 of the same shape.
+    """
+    t = score.abs()
+    n = (t.clamp(max=90).nan_to_num() * 1.44269504 + 12582912.0) - 12582912.0
+    r = t + n * -0.693145751953125
+    r = r + n * -1.42860677e-6
+    exp = torch.full_like(r, -0.008290261)
+    for coefficient in (0.041898154, -0.16667639, 0.49999148, -0.9999997, 1.0):
+        exp = exp * r + coefficient
+    exp = exp * ((127 - n.int()) << 23).view(torch.float32)
+    exp = torch.where(t > 87.33, 0.0, exp)
+    return torch.where(score < 0, exp, 1.0) / (1.0 + exp)
+
+
+def _weights_of(kind: str, rows: Tensor, inside: Tensor, position: Tensor, valid: Tensor) -> Tensor:
+    """Weights of the selected positions as float64 has them; anything where not valid."""
+    score = rows.double()
+    if kind == "softmax":
+        score = score.where(inside, -torch.inf).softmax(1)
+    elif kind.startswith("sigmoid"):
+        score = torch.nn.functional.logsigmoid(score)
+    if rows.shape[1] == 0:
+        return valid.double()
+    chosen = score.gather(1, position.where(valid, 0))
+    if kind.endswith("_selected"):
+        return chosen.where(valid, -torch.inf).softmax(1)
+    return chosen if kind == "softmax" else chosen.exp()
+
+
 def select(
     input: Tensor,
     k: int,
@@ -85,6 +122,8 @@ def select(
     order: str = "any",
     largest: bool = True,
     nan: str = "largest",
+    weights: str = "none",
+    bias: Tensor | None = None,
     return_values: bool = True,
     index_dtype: torch.dtype | None = None,
     pad_index: int = -1,
@@ -113,7 +152,11 @@ def select(
     # The best k: one integer for rank and position, unique in its row; ties to the lower position.
     position = torch.arange(num_cols, device=input.device)
     inside = (first <= position) & (position < last)
-    composite = (order_rank(rows, largest=largest, nan=nan) << 32) + (_MAX_INT32 - position)
+    compared = rows
+    if bias is not None:
+        score = sigmoid(rows.float()) if weights.startswith("sigmoid") else rows.float()
+        compared = score + bias
+    composite = (order_rank(compared, largest=largest, nan=nan) << 32) + (_MAX_INT32 - position)
     composite.masked_fill_(~inside, _MIN_INT64)
     best = composite.topk(min(k, num_cols)).values
     best = torch.nn.functional.pad(best, (0, k - best.shape[1]), value=_MIN_INT64)
@@ -121,7 +164,7 @@ def select(
 
     num_valid = (last - first).clamp(max=k)
     if nan == "poison":
-        poisoned = (rows.isnan() & inside).any(1, keepdim=True)
+        poisoned = (compared.isnan() & inside).any(1, keepdim=True)
         num_valid = num_valid.masked_fill(poisoned, 0)
     valid = torch.arange(k, device=input.device) < num_valid
     if order == "index":
@@ -139,7 +182,14 @@ def select(
 
     shape = (*input.shape[:-1], k)
     values = None
-    if return_values:
+    if return_values and weights != "none":
+        weight = _weights_of(weights, rows, inside, position, valid).float()
+        weight = weight.masked_fill(weight.isnan(), torch.nan)  # the canonical one
+        pads = weight.new_full(weight.shape, 0.0 if pad_value is None else pad_value)
+        if nan == "poison":
+            pads = pads.masked_fill(poisoned, torch.nan)
+        values = weight.where(valid, pads).reshape(shape)
+    elif return_values:
         if pad_value is None:
             pad_value = _worst_value(input.dtype, largest)
         pad = torch.full((), pad_value, dtype=input.dtype, device=input.device).view(bits_type)
@@ -171,6 +221,8 @@ def topk(
     order: str = "any",
     largest: bool = True,
     nan: str = "largest",
+    weights: str = "none",
+    bias: Tensor | None = None,
     return_values: bool = True,
     index_dtype: torch.dtype | None = None,
     pad_index: int = -1,
@@ -193,6 +245,10 @@ def topk(
         order: ``"any"``, ``"value"`` or ``"index"``.
         largest: greatest values first, or smallest.
         nan: ``"largest"``, ``"smallest"`` or ``"poison"``.
+        weights: ``"none"``, ``"softmax"``, ``"softmax_selected"``, ``"sigmoid"`` or
+            ``"sigmoid_selected"``: computed in float64 here, so a backend may differ in the last
+            places.
+        bias: float32 ``(cols,)``, added to the scores that are compared.
         return_values: False leaves ``values`` out.
         index_dtype: torch.int32 (default) or torch.int64.
         pad_index, pad_value: what places beyond the window's length hold.
@@ -216,6 +272,8 @@ def topk(
         order=order,
         largest=largest,
         nan=nan,
+        weights=weights,
+        bias=bias,
         return_values=return_values,
         index_dtype=index_dtype,
         pad_index=pad_index,

@@ -25,6 +25,7 @@ __all__ = [
     "GuardedTensor",
     "assert_same_bits",
     "assert_same_selection",
+    "assert_same_weights",
     "available_backends",
     "chosen_variant",
     "topk_of_variant",
@@ -77,7 +78,7 @@ _FORCED = "deepselect::_topk_"
 
 _ROW_ARGUMENTS = (
     *("begin", "end", "index_offset"),
-    *("page_table", "page_table_row", "page_table_begin"),
+    *("page_table", "page_table_row", "page_table_begin", "bias"),
 )
 
 
@@ -201,6 +202,7 @@ def assert_same_selection(
     *,
     order: str = "any",
     raw_indices: Tensor | None = None,
+    has_weights: bool = False,
 ) -> None:
     """Asserts that outputs of the op are exactly those of :func:`deepselect.reference.select`.
 
@@ -211,6 +213,7 @@ def assert_same_selection(
         order: the order that was asked for. ``"any"``: valid entries may be permuted within a
             row, index and value together; everything else, pads included, is exact.
         raw_indices: ``(..., k)`` int32, where they were asked for.
+        has_weights: whether values are weights, which are exact to the contract's tolerance only.
 
     Raises:
         AssertionError: says which output differs, and where.
@@ -225,14 +228,39 @@ def assert_same_selection(
         _assert_same_type(actual, wanted, name)
     if order == "any":
         num_valid = expected.num_valid.cpu()
-        actual_order = _canonical_order([_bits(a) for a, _ in outputs.values()], num_valid)
-        expected_order = _canonical_order([_bits(e) for _, e in outputs.values()], num_valid)
+        exact = [pair for name, pair in outputs.items() if not (has_weights and name == "values")]
+        actual_order = _canonical_order([_bits(a) for a, _ in exact], num_valid)
+        expected_order = _canonical_order([_bits(e) for _, e in exact], num_valid)
         outputs = {
             name: (_permute(actual, actual_order), _permute(wanted, expected_order))
             for name, (actual, wanted) in outputs.items()
         }
     for name, (actual, wanted) in outputs.items():
-        assert_same_bits(actual, wanted, name)
+        if has_weights and name == "values":
+            assert_same_weights(actual, wanted)
+        else:
+            assert_same_bits(actual, wanted, name)
+
+
+def assert_same_weights(actual: Tensor, expected: Tensor) -> None:
+    """Asserts that weights are those of the formula to the contract's tolerance, NaN for NaN.
+
+    Args:
+        actual: float32.
+        expected: float32, from float64.
+
+    Raises:
+        AssertionError: names the first place of difference.
+    """
+    _assert_same_type(actual, expected, "weights")
+    exact, got = expected.cpu().double(), actual.detach().cpu().double()
+    close = (got - exact).abs() <= 1e-6 * exact.abs() + 2.0**-126
+    if bool((wrong := ~(close | (got.isnan() & exact.isnan()) | (got == exact))).any()):
+        place = tuple(wrong.nonzero()[0].tolist())
+        raise AssertionError(
+            f"weights: {int(wrong.sum())} of {wrong.numel()} differ, first at {list(place)}: "
+            f"got {got[place].item()!r}, expected {exact[place].item()!r}"
+        )
 
 
 def _permute(x: Tensor, order: Tensor) -> Tensor:

@@ -295,6 +295,29 @@ void check_radix_search(int key_bits, std::uint32_t num_distinct, std::uint32_t 
   }
 }
 
+void check_gate() {
+  // A router's call is the gate's, with weights or sorted by value; a warp finishes four rows.
+  TopkParams router = call(16384, 256, 8, ValueType::kBFloat16, Order::kValue);
+  EXPECT(make_plan(router, kH200).variant == Variant::kGate);
+  router.order = Order::kAny;
+  router.weights = Weights::kSoftmax;
+  const Plan plan = make_plan(router, kH200);
+  EXPECT(plan.variant == Variant::kGate && plan.workspace_bytes == 0);
+  EXPECT(plan.row_threads == 32 && plan.items_per_thread == 8 && plan.grid_ctas == 1024);
+  EXPECT(make_plan(call(64, 256, 8), kH200, Variant::kGate).grid_ctas == 16);
+  EXPECT(make_plan(call(1000, 8, 8), kH200, Variant::kGate).row_threads == 2);
+  EXPECT(make_plan(call(1000, 0, 8), kH200, Variant::kGate).grid_ctas == 16);
+
+  // Beyond its limits it serves nothing; k counts only as far as there are columns.
+  EXPECT(cuda::can_serve(Variant::kGate, call(1, 512, 32), kH200));
+  EXPECT(cuda::can_serve(Variant::kGate, call(1, 20, 1000), kH200));
+  EXPECT(!cuda::can_serve(Variant::kGate, call(1, 513, 1), kH200));
+  EXPECT(!cuda::can_serve(Variant::kGate, call(1, 512, 33), kH200));
+
+  // Others need no round per winner where the order does not matter.
+  EXPECT(make_plan(call(16384, 256, 32), kH200).variant != Variant::kGate);
+}
+
 void check_refusals() {
   const TopkParams params = call(1, 100000, 5000, ValueType::kFloat32, Order::kValue);
   EXPECT(!cuda::can_serve(Variant::kRowRadix, params, kH200));
@@ -322,6 +345,7 @@ int main() {
       }
     }
   }
+  check_gate();
   check_refusals();
   return expect::verdict();
 }

@@ -1,6 +1,6 @@
 // The output side of one row: the index map in 64 bits, the values' exact bits, pads, poison.
-// Threads write neighbouring places, so stores coalesce whatever the order of the winners was; no
-// store leaves the row's k places.
+// Weights are not its business. Threads write neighbouring places, so stores coalesce whatever the
+// order of the winners was; no store leaves the row's k places.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class RowOutput {
     const bool is_int64 = params.index_type == IndexType::kInt64;
     indices_ = static_cast<char*>(params.indices) +
                row * params.indices_row_stride_items * (is_int64 ? 8 : 4);
-    values_ = params.values == nullptr
+    values_ = params.values == nullptr || params.weights != Weights::kNone
                   ? nullptr
                   : static_cast<Bits*>(params.values) + row * params.values_row_stride_items;
     raw_indices_ = params.raw_indices == nullptr

@@ -75,6 +75,9 @@ class RowSlots {
     return is_whole ? whole_slots()[slot] : load_edge(slot);
   }
 
+  // The window's first item.
+  __device__ __forceinline__ const Bits* items() const { return items_; }
+
   __device__ __forceinline__ Bits item(std::uint32_t position) const { return items_[position]; }
 
  private:

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "cuda/plan.h"
+#include "cuda/workspace/weighted.h"
 #include "deepselect/contract.h"
 
 namespace deepselect::cuda {
@@ -27,6 +28,24 @@ void launch_row_stream(const LaunchContext& context);
 void launch_split_stream(const LaunchContext& context);
 void launch_split_radix(const LaunchContext& context);
 void launch_cluster_row(const LaunchContext& context);
+void launch_gate(const LaunchContext& context);
+void launch_gate_biased(const LaunchContext& context);  // of launch_gate(): a file of its own
+
+// A weighted call that takes two steps: what goes round the selection.
+struct WeightedContext {
+  TopkParams params;
+  TopkParams step;  // the selection
+  WeightedScratch scratch;
+  PartSum* sums;
+  std::int64_t parts_per_row;
+  std::int32_t device_index;  // the current device
+  cudaStream_t stream;
+};
+
+// Parts in which a row is summed.
+std::int64_t weighted_parts_per_row(const TopkParams& params, const DeviceLimits& limits);
+void launch_bias(const WeightedContext& context);
+void launch_weights(const WeightedContext& context);
 
 // Limits of a device, read once per device and process.
 const DeviceLimits& device_limits(std::int32_t device_index);

@@ -24,6 +24,9 @@ Plan plan_row_stream(const TopkParams& params, const DeviceLimits& limits);
 bool split_stream_can_serve(const TopkParams& params, const DeviceLimits& limits);
 Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits);
 
+bool gate_can_serve(const TopkParams& params, const DeviceLimits& limits);
+Plan plan_gate(const TopkParams& params, const DeviceLimits& limits);
+
 bool split_radix_can_serve(const TopkParams& params, const DeviceLimits& limits);
 Plan plan_split_radix(const TopkParams& params, const DeviceLimits& limits);
 

@@ -34,6 +34,21 @@ __device__ __forceinline__ std::uint32_t fma_f32(std::uint32_t a, std::uint32_t 
   return __float_as_uint(d);
 }
 
+// cvt.f32.f16 (PTX ISA 9.7.9.21): exact, subnormals included.
+__device__ __forceinline__ float float_of_f16(std::uint16_t bits) {
+  float d;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(d) : "h"(bits));
+  return d;
+}
+
+// ex2.approx.f32 (PTX ISA 9.7.3.21): 2^a to 2^-22 relatively; 0 of -inf, NaN of NaN. Subnormal
+// results are flushed, so that no instruction is spent on them.
+__device__ __forceinline__ float exp2_approx(float a) {
+  float d;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(d) : "f"(a));
+  return d;
+}
+
 // prmt.b32 (PTX ISA 9.7.9.7) in its sign-replicating form: each 16-bit half becomes 0xFFFF where
 // its sign bit is set, else 0.
 __device__ __forceinline__ std::uint32_t replicate_signs_16x2(std::uint32_t a) {

@@ -25,6 +25,23 @@ enum class NanRule : std::uint8_t {
   kPoison,    // a window that holds one selects nothing
 };
 
+// What the values of a call are: the selected elements themselves, or a weight in float32 for each.
+enum class Weights : std::uint8_t {
+  kNone,
+  kSoftmax,          // exp(score) over its sum in the row's window
+  kSoftmaxSelected,  // ... over its sum in the selection
+  kSigmoid,          // 1 / (1 + exp(-score))
+  kSigmoidSelected,  // ... over its sum in the selection
+};
+
+constexpr bool is_sigmoid(Weights weights) {
+  return weights == Weights::kSigmoid || weights == Weights::kSigmoidSelected;
+}
+
+constexpr bool is_share_of_selection(Weights weights) {
+  return weights == Weights::kSoftmaxSelected || weights == Weights::kSigmoidSelected;
+}
+
 constexpr int value_bytes(ValueType type) {
   return type == ValueType::kBFloat16 || type == ValueType::kFloat16 ? 2 : 4;
 }
@@ -71,7 +88,7 @@ struct TopkParams {
   RowVector page_table_begin;  // absent: 0
 
   std::int64_t pad_index;
-  std::uint32_t pad_value_bits;  // low 16 bits for 16-bit values
+  std::uint32_t pad_value_bits;  // low 16 bits for 16-bit values; float32 for weights
   std::int32_t log2_page_size;   // page_size = 1 << log2_page_size
 
   ValueType value_type;
@@ -79,14 +96,23 @@ struct TopkParams {
   Order order;
   NanRule nan_rule;
   bool largest;
-  std::uint8_t reserved[3];
+  Weights weights;
+  std::uint8_t reserved[2];
+
+  const float* bias;  // (num_cols,), added to the scores that are compared, or null
 };
+
+// Whether the call is more than a plain selection.
+constexpr bool is_weighted(const TopkParams& params) {
+  return params.weights != Weights::kNone || params.bias != nullptr;
+}
 
 static_assert(sizeof(RowVector) == 24, "RowVector is shared between compilers");
 static_assert(offsetof(TopkParams, num_rows) == 64, "TopkParams is shared between compilers");
 static_assert(offsetof(TopkParams, begin) == 88, "TopkParams is shared between compilers");
 static_assert(offsetof(TopkParams, pad_index) == 248, "TopkParams is shared between compilers");
-static_assert(sizeof(TopkParams) == 272, "TopkParams is shared between compilers");
+static_assert(offsetof(TopkParams, bias) == 272, "TopkParams is shared between compilers");
+static_assert(sizeof(TopkParams) == 280, "TopkParams is shared between compilers");
 
 // What a backend accepts; checked in C++ (op/checks.cpp) and shown to Python
 // through deepselect._contract.
@@ -97,6 +123,7 @@ struct BackendLimits {
   std::int64_t max_cols;
   std::int64_t max_k;
   std::int32_t row_alignment_bytes;  // base address and row stride; 1: element-aligned suffices
+  bool has_weights;                  // weights and bias are served
 };
 
 constexpr std::uint32_t value_type_bit(ValueType type) {
@@ -110,8 +137,9 @@ constexpr std::uint32_t kAllValueTypes =
 constexpr std::int64_t kMaxInt32 = 0x7FFFFFFF;
 constexpr std::int32_t kMaxLog2PageSize = 30;
 
-constexpr BackendLimits kCpuLimits{"cpu", kAllValueTypes, kMaxInt32, kMaxInt32, kMaxInt32, 1};
-constexpr BackendLimits kCudaLimits{"cuda", kAllValueTypes, kMaxInt32, kMaxInt32, kMaxInt32, 1};
+constexpr BackendLimits kCpuLimits{"cpu", kAllValueTypes, kMaxInt32, kMaxInt32, kMaxInt32, 1, true};
+constexpr BackendLimits kCudaLimits{"cuda", kAllValueTypes, kMaxInt32, kMaxInt32, kMaxInt32, 1,
+                                    true};
 constexpr BackendLimits kAscendLimits{"npu",
                                       value_type_bit(ValueType::kBFloat16) |
                                           value_type_bit(ValueType::kFloat16) |
@@ -119,7 +147,8 @@ constexpr BackendLimits kAscendLimits{"npu",
                                       kMaxInt32,
                                       (std::int64_t{1} << 21) - 1,
                                       4096,
-                                      32};
+                                      32,
+                                      false};
 constexpr BackendLimits kBackendLimits[] = {kCpuLimits, kCudaLimits, kAscendLimits};
 
 }  // namespace deepselect
