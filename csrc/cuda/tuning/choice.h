@@ -1,7 +1,6 @@
 // What the plan knows of the variants' times, to choose between them: a fixed part, and what bounds
-// the rest. Fitted to one run over 93 shapes on an H200 (bf16 and fp32, k 512 and 2048, normal
-// data, graph replay); between the variants it ranks, estimates within 25 % of each other are a
-// tie.
+// the rest. Fitted to runs on an H200 (bf16 and fp32, k 512 and 2048, normal data, graph replay);
+// estimates within 25 % of each other are a tie.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +8,9 @@
 
 namespace deepselect::cuda {
 
-// row_registers: rows beyond kMaxBytes only where they are few, for which row_stream takes long to
-// begin. Same run: 4096 x 16 K bf16, k 512, 229 us against row_stream's 155; 256 x 16 K 22 against
-// 31; at 8 K columns they are level.
+// row_registers: rows of more than kMaxBytes only where they are few, for which row_stream takes
+// long to begin. 4096 x 16 K bf16, k 512: 79 us against row_stream's 93; 1024 x 16 K 22 against 27;
+// 16 K fp32, 64 rows: 5.7 against 9.3, 1024 rows: level.
 struct RowRegistersChoice {
   static constexpr double kMaxBytes = 32768;
   static constexpr std::int64_t kRowsPerSm = 2;
@@ -19,10 +18,10 @@ struct RowRegistersChoice {
 
 // row_stream: each row is read by one CTA, all of them share the memory.
 struct RowStreamTime {
-  static constexpr double kFixedUs = 13;
+  static constexpr double kFixedUs = 8;
   static constexpr double kCtaBytesPerUs = 40e3;
-  static constexpr double kDeviceBytesPerUs = 3.2e6;
-  static constexpr std::int64_t kCtasPerSm = 3;
+  static constexpr double kDeviceBytesPerUs = 4.25e6;
+  static constexpr std::int64_t kCtasPerSm = 2;
 
   static constexpr double us(std::int64_t num_rows, double row_bytes, std::int64_t num_sms) {
     const std::int64_t num_waves = (num_rows + kCtasPerSm * num_sms - 1) / (kCtasPerSm * num_sms);
@@ -31,11 +30,11 @@ struct RowStreamTime {
   }
 };
 
-// split_stream: all CTAs read every row, three kernels in a row; rows add to the last of them.
+// split_stream: all CTAs read every row, in two kernels; a row's last CTA finishes it.
 struct SplitStreamTime {
-  static constexpr double kFixedUs = 16;
-  static constexpr double kRowUs = 0.22;
-  static constexpr double kDeviceBytesPerUs = 3.5e6;
+  static constexpr double kFixedUs = 12.5;
+  static constexpr double kRowUs = 0.05;
+  static constexpr double kDeviceBytesPerUs = 4.35e6;
 
   static constexpr double us(std::int64_t num_rows, double row_bytes) {
     return kFixedUs + static_cast<double>(num_rows) * (kRowUs + row_bytes / kDeviceBytesPerUs);
