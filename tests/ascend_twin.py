@@ -4,6 +4,7 @@ twin of ``csrc/ascend/twin``. For tests only; the package does not load it.
 
 from __future__ import annotations
 
+import ctypes
 import types
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from deepselect import _load, contract, testing
 
 _LIBRARY = "libdeepselect_ascend_twin.so"
+ARCHITECTURES = ("dav-3510", "dav-2201")
 
 
 def library() -> Path | None:
@@ -41,3 +43,9 @@ def load() -> testing.Backend:
     torch.ops.load_library(str(path))
     _load.absent.pop("npu", None)
     return testing.Backend("npu", torch.device("npu", 0), contract.limits("npu"))
+
+
+def use(architecture: str) -> None:
+    """Runs later calls on the twin of this architecture, one of `ARCHITECTURES`."""
+    number = int(architecture.removeprefix("dav-"))
+    ctypes.CDLL(str(library())).deepselect_twin_use_dav(number)

@@ -19,9 +19,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def npu() -> testing.Backend:
-    return ascend_twin.load()
+@pytest.fixture(params=ascend_twin.ARCHITECTURES)
+def npu(request: pytest.FixtureRequest) -> testing.Backend:
+    backend = ascend_twin.load()
+    ascend_twin.use(request.param)
+    return backend
 
 
 @pytest.mark.parametrize("twin_case", all_cases(), ids=lambda case: case.name)

@@ -8,6 +8,13 @@
 #include "ascend/device.h"
 
 namespace deepselect::ascend {
+namespace {
+
+// DEEPSELECT_ASCEND_ARCH, as the build passes it on.
+constexpr Architecture kArchitecture =
+    DEEPSELECT_DAV == 2201 ? Architecture::kDav2201 : Architecture::kDav3510;
+
+}  // namespace
 
 DeviceLimits device_limits(std::int32_t device_index) {
   std::int64_t num_cores = 0;
@@ -19,7 +26,7 @@ DeviceLimits device_limits(std::int32_t device_index) {
         "aclrtGetDeviceInfo gave " +
         std::to_string(error));
   }
-  return {static_cast<std::uint32_t>(num_cores)};
+  return {kArchitecture, static_cast<std::uint32_t>(num_cores)};
 }
 
 // stream() flushes torch_npu's task queue first; stream(false) would overtake queued operations.

@@ -55,6 +55,12 @@ struct KeyRule {
     return static_cast<Bits>(x & kSign ? ~x : x | kSign);
   }
 
+  // A value that no other loses to.
+  DEEPSELECT_HOST_DEVICE constexpr Bits worst() const {
+    if (nan_key == 0) return ValueTraits<kType>::kQuietNan;
+    return flip == 0 ? kMinusInfinity : kInfinity;
+  }
+
   DEEPSELECT_HOST_DEVICE static constexpr FilterBound<Bits> accept_all() {
     return {0, kMax, kMagnitude};
   }

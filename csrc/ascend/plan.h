@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ascend/dispatch.h"
 #include "ascend/kernels/row_paged/work.h"
-#include "ascend/ub_plan.h"
 #include "deepselect/contract.h"
 
 namespace deepselect::ascend {
 
 struct DeviceLimits {
+  Architecture architecture;
   std::uint32_t num_vector_cores;
 };
 
@@ -33,19 +34,13 @@ constexpr std::uint32_t tier_of(std::int64_t k) {
   return 0;
 }
 
-template <int kItemBytes, std::uint32_t kTierK>
-constexpr std::uint32_t capacity_of() {
-  using Tuning = RowPagedTuning<kItemBytes, kTierK>;
-  return Tuning::kMaxK + Tuning::kSpareItems + Tuning::kBatchItems;
-}
-
-constexpr std::uint32_t candidate_capacity(int item_bytes, std::uint32_t max_k) {
-  if (item_bytes == 2) {
-    return max_k == 512 ? capacity_of<2, 512>()
-                        : (max_k == 1024 ? capacity_of<2, 1024>() : capacity_of<2, 4096>());
-  }
-  return max_k == 512 ? capacity_of<4, 512>()
-                      : (max_k == 1024 ? capacity_of<4, 1024>() : capacity_of<4, 4096>());
+// How many entries of slices a merge can take.
+constexpr std::uint32_t candidate_capacity(Architecture architecture, ValueType type,
+                                           std::uint32_t max_k) {
+  std::uint32_t capacity = 0;
+  dispatch(architecture, type, max_k,
+           [&](auto config) { capacity = decltype(config)::Tuning::kCandidateItems; });
+  return capacity;
 }
 
 constexpr std::int64_t at_most(std::int64_t x, std::int64_t limit) {
@@ -61,7 +56,8 @@ constexpr Plan make_plan(const TopkParams& params, const DeviceLimits& limits) {
   // The merge takes all slices of a row at once.
   std::int64_t num_slices =
       at_most(num_cores / params.num_rows,
-              candidate_capacity(item_bytes, plan.max_k) / slice_entries(params.k));
+              candidate_capacity(limits.architecture, params.value_type, plan.max_k) /
+                  slice_entries(params.k));
   num_slices = at_most(num_slices, params.num_cols / kMinSliceItems);
   num_slices = at_most(num_slices, params.num_cols / (4 * params.k));
   plan.num_slices = static_cast<std::uint32_t>(num_slices > 1 ? num_slices : 1);

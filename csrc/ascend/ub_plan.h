@@ -1,6 +1,7 @@
-// The unified buffer of row_paged, byte by byte, as constants: one plan per value width and tier of
-// k. Nobody adds bytes anywhere else.
+// The unified buffer of row_paged, byte by byte, as constants: one plan per architecture, value
+// width and tier of k. Nobody adds bytes anywhere else.
 //
+// dav-3510:
 //   area        during the scan    during a selection       in the epilogue
 //   tables      bounds, bases      pivot                    number of NaNs
 //   stages      copies arrive      copies go on             sort and outputs, largest tier only
@@ -8,6 +9,16 @@
 //   keys        -                  keys of candidates       sort and outputs
 //   values      candidates         candidates               the k best
 //   positions   candidates         candidates               the k best
+//
+// dav-2201, which has no registers to keep anything in:
+//   descending  0, -1, -2 ... for the positions of a page, written once
+//   values      candidates         candidates               the k best, twice where sorted
+//   positions   candidates         candidates               the k best, twice where sorted
+//   scratch     -                  intermediate results     temps, table entries
+//   keys        compared values,   keys of candidates       records of a sort, page table,
+//               positions                                   outputs
+//   masks       hits of a batch    comparisons              the same
+//   stages      copies arrive      copies go on             the same
 #pragma once
 
 #include <cstddef>
@@ -19,12 +30,17 @@
 namespace deepselect::ascend {
 
 constexpr std::uint32_t kUbBytes3510 = 248 * 1024;
+constexpr std::uint32_t kUbBytes2201 = 192 * 1024 - 256 - 8 * 1024;
 constexpr std::uint32_t kUbAlignment = 32;
 // Registers are loaded whole: arrays of candidates are a multiple of this many items.
 constexpr std::uint32_t kCandidateGranule = 256;
 
 constexpr std::uint32_t ub_align(std::uint32_t bytes) {
   return (bytes + kUbAlignment - 1) / kUbAlignment * kUbAlignment;
+}
+
+constexpr std::uint32_t candidate_capacity_of(std::uint32_t num_items) {
+  return (num_items + kCandidateGranule - 1) / kCandidateGranule * kCandidateGranule;
 }
 
 // One buffer of a plan, for printing.
@@ -54,9 +70,7 @@ struct UbPlan3510 {
   static constexpr std::uint32_t kItemBytes = value_bytes(kType);
   static constexpr std::uint32_t kMaxK = Tuning::kMaxK;
   static constexpr std::uint32_t kStageBytes = Tuning::kBatchItems * kItemBytes;
-  static constexpr std::uint32_t kCapacity =
-      (Tuning::kMaxK + Tuning::kSpareItems + Tuning::kBatchItems + kCandidateGranule - 1) /
-      kCandidateGranule * kCandidateGranule;
+  static constexpr std::uint32_t kCapacity = candidate_capacity_of(Tuning::kCandidateItems);
   static constexpr std::uint32_t kLaneArrayBytes = kCapacity * kItemBytes;
 
   static constexpr std::uint32_t kTables = 0;
@@ -111,5 +125,76 @@ struct UbPlan3510 {
                 "buffers are aligned");
   static_assert(kCapacity <= 65535, "histogram counters and gather indices have 16 bits");
 };
+
+template <ValueType kType, class Tuning>
+struct UbPlan2201 {
+  static constexpr std::uint32_t kItemBytes = value_bytes(kType);
+  static constexpr std::uint32_t kMaxK = Tuning::kMaxK;
+  static constexpr std::uint32_t kStageBytes = Tuning::kBatchItems * kItemBytes;
+  static constexpr std::uint32_t kCapacity = candidate_capacity_of(Tuning::kCandidateItems);
+  static constexpr std::uint32_t kNumMasks = 3;
+  static constexpr std::uint32_t kMaskBytes = kCapacity / 8;
+
+  static constexpr std::uint32_t kDescending = 0;
+  static constexpr std::uint32_t kValues = kDescending + 4 * Tuning::kPageItems;
+  static constexpr std::uint32_t kPositions = kValues + kCapacity * kItemBytes;
+  // A packed copy at 16 bits per candidate, whose length is all that is wanted; a packed copy of
+  // what is kept; 32-bit results of half the candidates at a time; temps.
+  static constexpr std::uint32_t kScratch = kPositions + 4 * kCapacity;
+  static constexpr std::uint32_t kScratchBytes = 2 * kCapacity;
+  static constexpr std::uint32_t kKeys = kScratch + kScratchBytes;
+  static constexpr std::uint32_t kMasks = kKeys + 4 * kCapacity;
+  static constexpr std::uint32_t kStages = kMasks + kNumMasks * kMaskBytes;
+  static constexpr std::uint32_t kEnd = kStages + Tuning::kNumStages * kStageBytes;
+
+  // Arrays of 32-bit items that element-wise work goes through, in pieces.
+  static constexpr std::uint32_t kNumTemps = 3;
+  static constexpr std::uint32_t kTempItems = 1024;
+  static constexpr std::uint32_t kTempBytes = kNumTemps * 4 * kTempItems;
+
+  // Sorting and the output rows, over everything that holds nothing by then.
+  struct Epilogue {
+    static constexpr std::uint32_t kTemps = kScratch;
+    static constexpr std::uint32_t kEntries = kTemps + kTempBytes;  // of the page table
+    // Records of a sort, twice; keys; the page table itself; indices to be written, and their
+    // halves.
+    static constexpr std::uint32_t kRecords = kEntries + 4 * kMaxK;
+    static constexpr std::uint32_t kOtherRecords = kRecords + 8 * kMaxK;
+    static constexpr std::uint32_t kEnd = kOtherRecords + 8 * kMaxK;
+    static constexpr std::uint32_t kMaxTableEntries = (kUbBytes2201 - kRecords) / 4;
+  };
+
+  static constexpr UbBuffer kBuffers[] = {
+      {"descending", kDescending, 4 * Tuning::kPageItems, "0, -1, -2 ..."},
+      {"values", kValues, kCapacity * kItemBytes, "candidates"},
+      {"positions", kPositions, 4 * kCapacity, "candidates, inverted"},
+      {"scratch", kScratch, kScratchBytes, "intermediate results"},
+      {"keys", kKeys, 4 * kCapacity, "batch: compared values, positions | keys of candidates"},
+      {"masks", kMasks, kNumMasks * kMaskBytes, "hits of a batch | comparisons"},
+      {"stages", kStages, Tuning::kNumStages * kStageBytes, "input pages, one batch per stage"},
+      {"epilogue", Epilogue::kTemps, Epilogue::kEnd - Epilogue::kTemps,
+       "over scratch, keys, masks, stages; a page table to the end"},
+  };
+
+  static_assert(kEnd <= kUbBytes2201, "the plan must fit into the unified buffer");
+  static_assert(Epilogue::kEnd <= kUbBytes2201, "the epilogue must fit too");
+  static_assert(Tuning::kBatchItems <= kCapacity, "32-bit copies of a batch go over keys");
+  static_assert(4 * (kMaxK + Tuning::kSlackItems) <= kScratchBytes, "what is kept goes there");
+  static_assert(kTempBytes <= kScratchBytes, "temps of a selection");
+  static_assert(2 * kMaxK <= kCapacity, "sorted rows go behind the candidates");
+  static_assert((kMaxK & (kMaxK - 1)) == 0, "sorts pad to powers of two");
+  static_assert(kPositions % kUbAlignment == 0 && kScratch % kUbAlignment == 0 &&
+                    kKeys % kUbAlignment == 0 && kMasks % kUbAlignment == 0 &&
+                    kMaskBytes % kUbAlignment == 0 && kStages % kUbAlignment == 0,
+                "buffers are aligned");
+};
+
+template <Architecture kArchitecture, ValueType kType, class Tuning>
+using UbPlan = std::conditional_t<kArchitecture == Architecture::kDav3510,
+                                  UbPlan3510<kType, Tuning>, UbPlan2201<kType, Tuning>>;
+
+constexpr std::uint32_t ub_bytes(Architecture architecture) {
+  return architecture == Architecture::kDav3510 ? kUbBytes3510 : kUbBytes2201;
+}
 
 }  // namespace deepselect::ascend

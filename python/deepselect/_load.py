@@ -16,18 +16,18 @@ import torch
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend: the device type it serves and how it is built."""
+    """A backend: the device type it serves and how it is built; one preset per architecture."""
 
     device_type: str
     library: str
     dispatch_key: str
-    preset: str
+    presets: tuple[str, ...]
 
 
 BACKENDS = (
-    Backend("cpu", "libdeepselect_cpu.so", "CPU", "cpu"),
-    Backend("cuda", "libdeepselect_cuda.so", "CUDA", "cuda"),
-    Backend("npu", "libdeepselect_ascend.so", "PrivateUse1", "ascend-3510"),
+    Backend("cpu", "libdeepselect_cpu.so", "CPU", ("cpu",)),
+    Backend("cuda", "libdeepselect_cuda.so", "CUDA", ("cuda",)),
+    Backend("npu", "libdeepselect_ascend.so", "PrivateUse1", ("ascend-3510", "ascend-2201")),
 )
 
 # device type -> why its library is not loaded
@@ -55,10 +55,11 @@ def _reason_not_loaded(backend: Backend) -> str | None:
     """Loads one library; returns why that was not possible."""
     path = _find(backend)
     if path is None:
+        preset, *others = backend.presets
         return (
             f"this build of deepselect has no {backend.device_type} backend; "
-            f"build it with: cmake --preset {backend.preset} && "
-            f"cmake --build --preset {backend.preset}"
+            f"build it with: cmake --preset {preset} && cmake --build --preset {preset}"
+            + "".join(f", or preset {other}" for other in others)
         )
     if backend.device_type == "cuda" and torch.version.cuda is None:
         return f"torch {torch.__version__} is a build without CUDA; install a CUDA build of torch"

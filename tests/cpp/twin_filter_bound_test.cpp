@@ -1,10 +1,12 @@
-// FilterBound against the keys that it stands for: every 16-bit pattern against every bound, and
-// the 32-bit rule at patterns round all edges. Also: KeyRule orders as order_key does.
+// FilterBound and SignedBound against the keys that they stand for: every 16-bit pattern against
+// bounds round all edges, and the 32-bit rule at patterns round all edges. Also: KeyRule and
+// SignedKeyRule order as order_key does.
 #include <algorithm>
 #include <random>
 #include <vector>
 
 #include "ascend/filter_bound.h"
+#include "ascend/signed_keys.h"
 #include "expect.h"
 
 namespace {
@@ -60,8 +62,32 @@ void test_rule(const KeyRule<kType>& rule, const std::vector<BitsOf<kType>>& val
   }
 }
 
+// Exactly the elements whose key is at least `least` pass; intervals lie on one side of 0, which is
+// what their evaluation by one or two compares needs.
 template <ValueType kType>
-void test_same_order(const KeyRule<kType>& rule, bool nan_is_largest, bool largest,
+void test_signed_rule(const SignedKeyRule<kType>& rule, const std::vector<BitsOf<kType>>& values,
+                      const std::vector<BitsOf<kType>>& keys) {
+  using Rule = SignedKeyRule<kType>;
+  std::vector<std::int32_t> bounds = {-Rule::kNanKey, -Rule::kInfinity, -1, 0, 1, Rule::kInfinity,
+                                      Rule::kNanKey,  Rule::kNanKey + 1};
+  for (BitsOf<kType> bits : keys) bounds.push_back(rule.key(bits));
+  for (std::int32_t least : bounds) {
+    const SignedBound bound = rule.at_least(least);
+    for (std::uint32_t i = 0; i < bound.num_intervals; ++i) {
+      const SignedBound::Interval interval = bound.intervals[i];
+      EXPECT(interval.low <= interval.high);
+      EXPECT((interval.low < 0) == (interval.high < 0));
+      EXPECT(interval.low > Rule::kMinusZero || interval.high < Rule::kLastNan);
+    }
+    for (BitsOf<kType> bits : values) {
+      EXPECT(bound.accepts(Rule::sign_extended(bits)) == (rule.key(bits) >= least));
+    }
+  }
+  for (BitsOf<kType> bits : values) EXPECT(rule.key(rule.worst()) <= rule.key(bits));
+}
+
+template <class Rule, ValueType kType>
+void test_same_order(const Rule& rule, bool nan_is_largest, bool largest,
                      const std::vector<BitsOf<kType>>& values) {
   for (auto a : values) {
     for (auto b : values) {
@@ -85,8 +111,13 @@ void test_type(bool exhaustive) {
       std::vector<Bits> keys = patterns<kType>(60);
       for (Bits bits : patterns<kType>(60)) keys.push_back(rule.key(bits));
       test_rule(rule, values, keys);
+      const SignedKeyRule<kType> signed_rule = SignedKeyRule<kType>::of(nan_rule, largest);
+      test_signed_rule(signed_rule, values, patterns<kType>(60));
       if (nan_rule == NanRule::kPoison) continue;
-      test_same_order(rule, nan_rule == NanRule::kLargest, largest, patterns<kType>(100));
+      const bool nan_is_largest = nan_rule == NanRule::kLargest;
+      test_same_order<KeyRule<kType>, kType>(rule, nan_is_largest, largest, patterns<kType>(100));
+      test_same_order<SignedKeyRule<kType>, kType>(signed_rule, nan_is_largest, largest,
+                                                   patterns<kType>(100));
     }
   }
 }

@@ -1,15 +1,12 @@
-// Prints the unified-buffer plan of every configuration, or the cost model of a set of shapes, from
-// what the twin counts. The model's rates are assumptions; no device was measured.
-//   twin_report ub-plan | twin_report cost
+// Prints the cost model of a set of shapes, from what the twin counts. The model's rates are
+// assumptions; no device was measured.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <random>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "ascend/dispatch.h"
 #include "ascend/launch.h"
 #include "ascend/twin/launch_twin.h"
 
@@ -17,30 +14,56 @@ namespace {
 
 using namespace deepselect;
 
-// Published figures of Ascend 950PR (its platform file: 1650 MHz, 27 bytes a cycle and core from
-// memory, 256-byte registers; 56 to 64 vector cores) and assumptions, each marked.
-struct Rates {
-  double bytes_in_per_cycle = 27;     // one core's share of the memory's rate
-  double registers_per_cycle = 2;     // assumed: two compute instructions issue a cycle
-  double loads_per_cycle = 1;         // assumed
-  double stores_per_cycle = 1;        // assumed
-  double cycles_per_call = 30;        // assumed: start and drain of a vector function
-  double cycles_per_round_trip = 60;  // assumed: the scalar unit reads a result and decides
-  double sort_cycles_per_item = 2;    // assumed: the library's radix sort
+using ascend::Architecture;
+
+// Cycles of the vector pipe of dav-3510 if its three ports overlap perfectly. Memory: Ascend
+// 950PR's platform file has 27 bytes a cycle and core (1650 MHz, 56 to 64 vector cores). All else
+// is assumed.
+struct Rates3510 {
+  double bytes_in_per_cycle = 27;
+  double registers_per_cycle = 2;  // two compute instructions issue a cycle
+  double loads_per_cycle = 1;
+  double stores_per_cycle = 1;
+  double cycles_per_call = 30;        // start and drain of a vector function
+  double cycles_per_round_trip = 60;  // the scalar unit reads a result and decides
+  double sort_cycles_per_item = 2;    // the library's radix sort
+
+  double vector_cycles(const twin::Counts& counts) const {
+    const double compute =
+        static_cast<double>(counts.vector_computes + counts.mask_computes) / registers_per_cycle;
+    const double load = static_cast<double>(counts.vector_loads) / loads_per_cycle;
+    const double store = static_cast<double>(counts.vector_stores) / stores_per_cycle;
+    return std::max(compute, std::max(load, store)) +
+           static_cast<double>(counts.vector_calls) * cycles_per_call +
+           static_cast<double>(counts.scalar_round_trips) * cycles_per_round_trip +
+           static_cast<double>(counts.sorted_items) * sort_cycles_per_item;
+  }
+  static std::uint64_t instructions(const twin::Counts& counts) {
+    return counts.vector_computes + counts.mask_computes + counts.vector_loads +
+           counts.vector_stores;
+  }
 };
 
-// Cycles of the vector pipe if its three ports overlap perfectly.
-double vector_cycles(const twin::Counts& counts, const Rates& rates) {
-  const double compute = static_cast<double>(counts.vector_computes + counts.mask_computes) /
-                         rates.registers_per_cycle;
-  const double load = static_cast<double>(counts.vector_loads) / rates.loads_per_cycle;
-  const double store = static_cast<double>(counts.vector_stores) / rates.stores_per_cycle;
-  const double busiest = std::max(compute, std::max(load, store));
-  return busiest + static_cast<double>(counts.vector_calls) * rates.cycles_per_call +
-         static_cast<double>(counts.scalar_round_trips) * rates.cycles_per_round_trip +
-         static_cast<double>(counts.sorted_items) * rates.sort_cycles_per_item;
-}
+// The same of dav-2201, where every instruction goes through the buffer. Memory: 1.6 TB/s over the
+// 48 vector cores and 1850 MHz of Ascend 910B1's platform file. All else is assumed.
+struct Rates2201 {
+  double bytes_in_per_cycle = 18;
+  double cycles_per_repeat = 1;       // 256 bytes of one instruction
+  double cycles_per_call = 12;        // start of an instruction behind a barrier
+  double cycles_per_round_trip = 60;  // the scalar unit reads a result and decides
+  double sort_cycles_per_item = 1;    // of Sort32 and of each merge
 
+  double vector_cycles(const twin::Counts& counts) const {
+    return static_cast<double>(counts.ub_vector_ops) * cycles_per_repeat +
+           static_cast<double>(counts.ub_vector_calls) * cycles_per_call +
+           static_cast<double>(counts.scalar_round_trips) * cycles_per_round_trip +
+           static_cast<double>(counts.sorted_items) * sort_cycles_per_item;
+  }
+  // Each of 256 bytes.
+  static std::uint64_t instructions(const twin::Counts& counts) { return counts.ub_vector_ops; }
+};
+
+template <class Rates>
 void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::int64_t k) {
   std::mt19937 generator(1);
   std::normal_distribution<float> normal;
@@ -68,63 +91,47 @@ void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::i
   twin::Counts counts;
   twin::device().counts = &counts;
   // As one of many rows: one core, not shared.
-  ascend::launch({params, ascend::make_plan(params, {1}), nullptr, nullptr});
+  ascend::launch(
+      {params, ascend::make_plan(params, {twin::device().architecture, 1}), nullptr, nullptr});
   twin::device().counts = nullptr;
 
   const Rates rates;
   const double copy = static_cast<double>(counts.bytes_in) / rates.bytes_in_per_cycle;
-  const double vector = vector_cycles(counts, rates);
-  const double per_register = static_cast<double>(counts.vector_computes + counts.mask_computes +
-                                                  counts.vector_loads + counts.vector_stores) /
-                              (static_cast<double>(counts.bytes_in) / 256);
-  std::printf("| %s | %lld | %lld | %.0f | %.0f | %.2f | %.1f | %s | %.0f %% |\n", type_name,
-              static_cast<long long>(cols), static_cast<long long>(k), copy, vector, vector / copy,
-              per_register, vector > copy ? "V" : "MTE2", 100 * copy / std::max(copy, vector));
+  const double vector = rates.vector_cycles(counts);
+  const std::uint64_t scalar = counts.scalar_ub_accesses + counts.scalar_gm_accesses + counts.waits;
+  std::printf(
+      "| %s | %lld | %lld | %.0f | %llu | %llu | %llu | %.0f | %.0f | %.2f | %s | %.0f %% |\n",
+      type_name, static_cast<long long>(cols), static_cast<long long>(k),
+      static_cast<double>(counts.bytes_in) / 1024,
+      static_cast<unsigned long long>(counts.copies_in + counts.copies_out),
+      static_cast<unsigned long long>(scalar),
+      static_cast<unsigned long long>(Rates::instructions(counts)), copy, vector, vector / copy,
+      vector > copy ? "V" : "MTE2", 100 * copy / std::max(copy, vector));
 }
 
-void print_all_costs() {
+template <class Rates>
+void print_costs(Architecture architecture, const char* dav) {
   std::printf(
-      "| dtype | columns | k | copy cycles | vector cycles | vector / copy | instructions per 256 "
-      "bytes | bound by | share of the memory floor |\n|---|---|---|---|---|---|---|---|---|\n");
+      "dav-%s\n\n| dtype | columns | k | KiB in | copies | S | V | copy cycles | vector cycles | "
+      "vector / copy | bound by | share of the memory floor |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      dav);
+  twin::device().architecture = architecture;
   for (const auto& [name, type] :
        {std::pair{"bfloat16", ValueType::kBFloat16}, std::pair{"float32", ValueType::kFloat32}}) {
     for (std::int64_t k : {512, 2048}) {
       for (std::int64_t cols : {16384, 65536, 131072, 262144, 1048576}) {
-        print_cost(name, type, cols, k);
+        print_cost<Rates>(name, type, cols, k);
       }
-    }
-  }
-}
-
-void print_ub_plans() {
-  for (const auto& [name, type] : {std::pair{"16-bit values", ValueType::kBFloat16},
-                                   std::pair{"32-bit values", ValueType::kFloat32}}) {
-    for (std::uint32_t max_k : ascend::kTiers) {
-      ascend::dispatch(type, max_k, [&, name = name](auto config) {
-        using Config = decltype(config);
-        using Plan = ascend::UbPlan3510<Config::kValueType, typename Config::Tuning>;
-        std::printf("%s, k <= %u: %u of %u bytes, %u candidates\n", name, max_k, Plan::kEnd,
-                    ascend::kUbBytes3510, Plan::kCapacity);
-        for (const ascend::UbBuffer& buffer : Plan::kBuffers) {
-          std::printf("  %6u  %6u  %-10s %s\n", buffer.offset, buffer.bytes, buffer.name,
-                      buffer.note);
-        }
-      });
     }
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "";
-  if (what == "ub-plan") {
-    print_ub_plans();
-  } else if (what == "cost") {
-    print_all_costs();
-  } else {
-    std::fprintf(stderr, "usage: twin_report ub-plan | cost\n");
-    return 2;
-  }
+int main() {
+  print_costs<Rates3510>(Architecture::kDav3510, "3510");
+  std::printf("\n");
+  print_costs<Rates2201>(Architecture::kDav2201, "2201");
   return 0;
 }

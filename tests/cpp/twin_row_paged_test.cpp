@@ -1,13 +1,17 @@
 // row_paged on the twin against the CPU backend: seeded random calls over the whole contract, every
-// dtype and tier, exact comparison of every output.
+// architecture, dtype and tier, exact comparison of every output.
+//   twin_row_paged_test [CASES [DAV [FILE:LINE...]]]
+// CASES per dtype (default 250); only dav-DAV (2201, 3510; default both); without the flags and
+// barriers at the places named (tools/mutate_ascend.py).
 #include <algorithm>
 #include <cstring>
 #include <iostream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "ascend/launch.h"
-#include "ascend/twin/machine.h"
+#include "ascend/twin/launch_twin.h"
 #include "cpu/topk_cpu.h"
 #include "expect.h"
 
@@ -52,6 +56,9 @@ std::uint32_t draw_bits(ValueType type, int kind, std::int64_t position) {
       std::memcpy(&wide, &value, 4);
       break;
     }
+    case 6:  // NaN only
+      wide = raw | 0x7FFF0000u;
+      break;
     default:  // negatives and NaN of both signs
       wide = (raw & 15u) == 0 ? (raw | 0x7FC00000u) : (raw | 0x80000000u);
       break;
@@ -81,6 +88,14 @@ struct Outputs {
 void serial_for(std::int64_t begin, std::int64_t end, std::int64_t, cpu::ThreadPool::Body body,
                 void* context) {
   body(begin, end, context);
+}
+
+// Any 64 bits, or such that sums with positions of the row cross 2^31, 2^32 or 0.
+std::int64_t draw_offset(std::int64_t num_cols) {
+  const auto any = static_cast<std::int64_t>(generator());
+  const std::int64_t edges[] = {any, std::int64_t{1} << 31, std::int64_t{1} << 32, 0};
+  const std::int64_t edge = edges[draw(0, 3)];
+  return edge == any ? any : edge - draw(0, num_cols);
 }
 
 RowVector vector_of(const std::vector<std::int64_t>& values) {
@@ -113,7 +128,7 @@ void run_case(int number, ValueType type) {
   bytes += (32 - reinterpret_cast<std::uintptr_t>(bytes) % 32) % 32;
   std::vector<std::uint8_t> storage(num_items * value_bytes(type));
   for (std::int64_t row = 0; row < params.num_rows; ++row) {
-    const int kind = static_cast<int>(draw(0, 6));
+    const int kind = static_cast<int>(draw(0, 7));
     for (std::int64_t i = 0; i < params.num_cols; ++i) {
       const std::uint32_t bits = draw_bits(type, kind, i);
       std::memcpy(storage.data() + (row * params.input_row_stride_items + i) * value_bytes(type),
@@ -126,7 +141,7 @@ void run_case(int number, ValueType type) {
   for (std::int64_t row = 0; row < params.num_rows; ++row) {
     begin.push_back(draw(-3, params.num_cols / 2 + 3));
     end.push_back(draw(params.num_cols / 3, params.num_cols + 3));
-    offset.push_back(static_cast<std::int64_t>(generator()));
+    offset.push_back(draw_offset(params.num_cols));
     table_row.push_back(draw(-1, 3));
     table_begin.push_back(draw(-1, 4));
   }
@@ -161,7 +176,7 @@ void run_case(int number, ValueType type) {
   Outputs actual(params);
   actual.attach(&params, with_values, with_raw);
   const auto num_cores = static_cast<std::uint32_t>(choose<std::int64_t>({1, 3, 16, 64}));
-  const ascend::Plan plan = ascend::make_plan(params, {num_cores});
+  const ascend::Plan plan = ascend::make_plan(params, {twin::device().architecture, num_cores});
   std::vector<std::uint64_t> workspace(plan.workspace_bytes / 8 + 1);
   try {
     ascend::launch({params, plan, workspace.data(), nullptr});
@@ -173,11 +188,13 @@ void run_case(int number, ValueType type) {
                     actual.raw == expected.raw;
   EXPECT(same);
   if (!same) {
-    std::cerr << "case " << number << ": type " << static_cast<int>(type) << " rows "
-              << params.num_rows << " cols " << params.num_cols << " k " << params.k << " order "
-              << static_cast<int>(params.order) << " nan " << static_cast<int>(params.nan_rule)
-              << " largest " << params.largest << " slices " << plan.num_slices << " mapping "
-              << mapping << " values " << (actual.values == expected.values) << " indices "
+    std::cerr << "case " << number << ": architecture "
+              << static_cast<int>(twin::device().architecture) << " type " << static_cast<int>(type)
+              << " rows " << params.num_rows << " cols " << params.num_cols << " k " << params.k
+              << " order " << static_cast<int>(params.order) << " nan "
+              << static_cast<int>(params.nan_rule) << " largest " << params.largest << " slices "
+              << plan.num_slices << " mapping " << mapping << " values "
+              << (actual.values == expected.values) << " indices "
               << (actual.indices == expected.indices) << "\n";
   }
 }
@@ -185,10 +202,24 @@ void run_case(int number, ValueType type) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int num_cases = argc > 1 ? std::atoi(argv[1]) : 250;
-  for (int number = 0; number < num_cases; ++number) {
-    for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat16, ValueType::kFloat32}) {
-      run_case(number, type);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const int num_cases = arguments.empty() ? 250 : std::stoi(arguments[0]);
+  const std::string only = arguments.size() < 2 ? "" : arguments[1];
+  for (std::size_t i = 2; i < arguments.size(); ++i) {
+    const std::size_t colon = arguments[i].find(':');
+    twin::omitted_sites().push_back(
+        {arguments[i].substr(0, colon), std::stoi(arguments[i].substr(colon + 1))});
+  }
+  using ascend::Architecture;
+  for (Architecture architecture : {Architecture::kDav3510, Architecture::kDav2201}) {
+    const char* dav = architecture == Architecture::kDav3510 ? "3510" : "2201";
+    if (!only.empty() && only != dav) continue;
+    twin::device().architecture = architecture;
+    for (int number = 0; number < num_cases; ++number) {
+      for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat16, ValueType::kFloat32}) {
+        run_case(number, type);
+      }
+      if (!twin::omitted_sites().empty() && expect::num_failures != 0) return 1;
     }
   }
   return expect::verdict();

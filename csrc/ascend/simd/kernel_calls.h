@@ -1,5 +1,5 @@
 // Our names for what a kernel does outside vector functions: copies, flags between pipes, scalar
-// accesses, the library's sort. Shared by both architectures.
+// accesses; and the library's sort, of dav-3510. Otherwise shared by both architectures.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
     __VA_ARGS__;                                                                              \
   } while (false)
 #else
+#include "kernel_operator.h"
 #define DEEPSELECT_SITE
 #define DEEPSELECT_AT_SITE()
 #define DEEPSELECT_VECTOR_CALL(...) __VA_ARGS__
@@ -137,7 +138,34 @@ __aicore__ inline __gm__ T* as_gm(const void* pointer) {
   return (__gm__ T*)(const_cast<void*>(pointer));
 }
 
-// One burst without padding values. The strides do not matter for one burst.
+// One burst of bytes without padding values.
+#if __NPU_ARCH__ == 2201
+template <class T>
+__aicore__ inline AscendC::LocalTensor<std::uint8_t> ub_bytes_at(__ubuf__ T* ub,
+                                                                 std::uint32_t bytes) {
+  return AscendC::LocalTensor<std::uint8_t>(AscendC::TPosition::VECCALC,
+                                            (std::uint32_t)(std::uint64_t)ub, bytes);
+}
+template <class T>
+__aicore__ inline AscendC::GlobalTensor<std::uint8_t> gm_bytes_at(__gm__ T* gm,
+                                                                  std::uint32_t bytes) {
+  AscendC::GlobalTensor<std::uint8_t> tensor;
+  tensor.SetGlobalBuffer((__gm__ std::uint8_t*)gm, bytes);
+  return tensor;
+}
+template <class T>
+__aicore__ inline void copy_in(__ubuf__ T* ub, __gm__ T* gm, std::uint32_t bytes) {
+  const AscendC::DataCopyExtParams burst{1, bytes, 0, 0, 0};
+  const AscendC::DataCopyPadExtParams<std::uint8_t> no_padding{false, 0, 0, 0};
+  AscendC::DataCopyPad(ub_bytes_at(ub, bytes), gm_bytes_at(gm, bytes), burst, no_padding);
+}
+template <class T>
+__aicore__ inline void copy_out(__gm__ T* gm, __ubuf__ T* ub, std::uint32_t bytes) {
+  const AscendC::DataCopyExtParams burst{1, bytes, 0, 0, 0};
+  AscendC::DataCopyPad(gm_bytes_at(gm, bytes), ub_bytes_at(ub, bytes), burst);
+}
+#else
+// The strides do not matter for one burst.
 template <class T>
 __aicore__ inline void copy_in(__ubuf__ T* ub, __gm__ T* gm, std::uint32_t bytes) {
   copy_gm_to_ubuf_align_v2((__ubuf__ std::uint8_t*)ub, (__gm__ std::uint8_t*)gm, 0, 1, bytes, 0, 0,
@@ -147,6 +175,7 @@ template <class T>
 __aicore__ inline void copy_out(__gm__ T* gm, __ubuf__ T* ub, std::uint32_t bytes) {
   copy_ubuf_to_gm_align_v2((__gm__ void*)gm, (__ubuf__ void*)ub, 0, 1, bytes, 0, bytes, bytes);
 }
+#endif
 template <class T>
 __aicore__ inline T load_ub(__ubuf__ T* address) {
   return *address;
@@ -159,6 +188,7 @@ template <class T>
 __aicore__ inline T load_gm(__gm__ T* address) {
   return *address;
 }
+#if __NPU_ARCH__ != 2201
 template <class T>
 __aicore__ inline void sort_ascending(__ubuf__ T* sorted, __ubuf__ std::uint32_t* source_index,
                                       __ubuf__ T* source, __ubuf__ std::uint8_t* scratch,
@@ -173,6 +203,7 @@ __aicore__ inline void sort_ascending(__ubuf__ T* sorted, __ubuf__ std::uint32_t
                                            scratch_bytes);
   AscendC::Sort<T>(sorted_tensor, index_tensor, source_tensor, scratch_tensor, count);
 }
+#endif
 
 #endif
 

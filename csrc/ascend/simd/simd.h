@@ -13,7 +13,6 @@
 #include "ascend/twin/asc_simd.h"
 #else
 #include "c_api/asc_simd.h"
-#include "kernel_operator.h"
 #endif
 
 #include "ascend/simd/kernel_calls.h"
@@ -69,13 +68,6 @@ __simd_callee__ inline Mask all_lanes() {
   if constexpr (sizeof(T) == 4) return asc_create_mask_b32(PAT_ALL);
 }
 
-template <class T>
-__simd_callee__ inline Mask no_lanes() {
-  if constexpr (sizeof(T) == 1) return asc_create_mask_b8(PAT_ALLF);
-  if constexpr (sizeof(T) == 2) return asc_create_mask_b16(PAT_ALLF);
-  if constexpr (sizeof(T) == 4) return asc_create_mask_b32(PAT_ALLF);
-}
-
 // The lowest `count` lanes, at most all of them, which are taken off `count`.
 template <class T>
 __simd_callee__ inline Mask take_lanes(std::uint32_t& count) {
@@ -87,9 +79,6 @@ __simd_callee__ inline Mask take_lanes(std::uint32_t& count) {
 // On masks of one lane width.
 __simd_callee__ inline void mask_or(Mask& dst, Mask a, Mask b, Mask active) {
   asc_or(dst, a, b, active);
-}
-__simd_callee__ inline void mask_and(Mask& dst, Mask a, Mask b, Mask active) {
-  asc_and(dst, a, b, active);
 }
 __simd_callee__ inline void mask_not(Mask& dst, Mask a, Mask active) {
   asc_not(dst, a, active);

@@ -1,4 +1,4 @@
-// Types, keywords and masks of the device's language on the host, and what the instructions of
+// Types and masks of the device's language on the host, and what the instructions of
 // asc_memory.h and asc_compute.h share.
 #pragma once
 
@@ -6,14 +6,6 @@
 #include <cstring>
 
 #include "ascend/twin/registers.h"
-
-#define __simd_vf__
-#define __simd_callee__
-#define __aicore__
-#define __global__
-#define __vector__
-#define __ubuf__
-#define __gm__
 
 using vector_uint8_t = deepselect::twin::Vector<std::uint8_t>;
 using vector_uint16_t = deepselect::twin::Vector<std::uint16_t>;
@@ -23,13 +15,13 @@ using vector_int32_t = deepselect::twin::Vector<std::int32_t>;
 using vector_bool = deepselect::twin::Mask;
 using vector_store_unalign = deepselect::twin::StoreUnalign;
 
-enum MaskPattern { PAT_ALL, PAT_ALLF, PAT_VL1 };
+enum MaskPattern { PAT_ALL };
 enum PostMode { POST_UPDATE };
 enum SqueezeMode { MODE_STORED };
 enum LanePosition { POS_LOWEST, POS_HIGHEST };
 enum PackPart { LOWER };
 enum SpecialRegister { SPR_AR };
-enum MemoryOrder { VST_VLD, VST_LD };
+enum MemoryOrder { VST_VLD };
 
 namespace deepselect::twin {
 
@@ -44,12 +36,10 @@ inline void count_mask_compute() {
 }
 
 template <class T>
-Mask create_mask(MaskPattern pattern) {
+Mask create_mask(MaskPattern) {
   count_mask_compute();
   Mask mask;
-  for (int i = 0; i < kLanesOf<T>; ++i) {
-    mask.set_lane<T>(i, pattern == PAT_ALL || (pattern == PAT_VL1 && i == 0));
-  }
+  for (int i = 0; i < kLanesOf<T>; ++i) mask.set_lane<T>(i, true);
   return mask;
 }
 
@@ -172,15 +162,6 @@ inline void asc_or(vector_bool& dst, const vector_bool& a, const vector_bool& b,
   for (int i = 0; i < deepselect::twin::kVectorBytes; ++i) {
     const int undefined = (a.bit[i] | b.bit[i] | mask.bit[i]) & vector_bool::kUndefined;
     dst.bit[i] = static_cast<std::uint8_t>(((a.bit[i] | b.bit[i]) & mask.bit[i] & 1) | undefined);
-  }
-}
-
-inline void asc_and(vector_bool& dst, const vector_bool& a, const vector_bool& b,
-                    const vector_bool& mask) {
-  deepselect::twin::count_mask_compute();
-  for (int i = 0; i < deepselect::twin::kVectorBytes; ++i) {
-    const int undefined = (a.bit[i] | b.bit[i] | mask.bit[i]) & vector_bool::kUndefined;
-    dst.bit[i] = static_cast<std::uint8_t>((a.bit[i] & b.bit[i] & mask.bit[i] & 1) | undefined);
   }
 }
 

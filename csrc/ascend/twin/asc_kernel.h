@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "ascend/twin/keywords.h"
 #include "ascend/twin/machine.h"
 
 namespace deepselect::twin {

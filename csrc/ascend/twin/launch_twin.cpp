@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "ascend/dispatch.h"
+#include "ascend/kernels/row_paged_2201.asc"
 #include "ascend/kernels/row_paged_3510.asc"
 
 namespace deepselect::twin {
@@ -81,26 +82,63 @@ void run_cores(Machine& core, std::uint32_t num_blocks, bool is_first_launch,
 
 namespace deepselect::ascend {
 
-void launch(const LaunchContext& context) {
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
-  twin::Machine core(kUbBytes3510);
+namespace {
+
+template <Architecture kArch>
+struct Kernels;
+template <>
+struct Kernels<Architecture::kDav3510> {
+  template <class Config>
+  static void select(const RowPagedArgs& args) {
+    row_paged_3510<Config::kValueType, typename Config::Tuning>(args);
+  }
+  template <class Config>
+  static void merge(const RowPagedArgs& args) {
+    row_paged_merge_3510<Config::kValueType, typename Config::Tuning>(args);
+  }
+};
+template <>
+struct Kernels<Architecture::kDav2201> {
+  template <class Config>
+  static void select(const RowPagedArgs& args) {
+    row_paged_2201<Config::kValueType, typename Config::Tuning>(args);
+  }
+  template <class Config>
+  static void merge(const RowPagedArgs& args) {
+    row_paged_merge_2201<Config::kValueType, typename Config::Tuning>(args);
+  }
+};
+
+template <Architecture kArch>
+void launch_on(const LaunchContext& context) {
+  twin::Machine core(ub_bytes(kArch));
   core.gm_ranges() = twin::tensors_of(context);
   twin::use_machine(&core);
   struct Guard {
     ~Guard() { twin::use_machine(nullptr); }
   } guard;
   const RowPagedArgs args{context.params, context.workspace, context.plan.num_slices};
-  dispatch(context.params.value_type, context.plan.max_k, [&](auto config) {
+  dispatch<kArch>(context.params.value_type, context.plan.max_k, [&](auto config) {
     using Config = decltype(config);
-    using Tuning = typename Config::Tuning;
     twin::run_cores(core, context.plan.num_blocks, true,
-                    [&] { row_paged<Config::kValueType, Tuning>(args); });
+                    [&] { Kernels<kArch>::template select<Config>(args); });
     if (context.plan.num_slices > 1) {
       twin::run_cores(core, context.plan.num_merge_blocks, false,
-                      [&] { row_paged_merge<Config::kValueType, Tuning>(args); });
+                      [&] { Kernels<kArch>::template merge<Config>(args); });
     }
   });
+}
+
+}  // namespace
+
+void launch(const LaunchContext& context) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (twin::device().architecture == Architecture::kDav3510) {
+    launch_on<Architecture::kDav3510>(context);
+  } else {
+    launch_on<Architecture::kDav2201>(context);
+  }
 }
 
 }  // namespace deepselect::ascend

@@ -32,6 +32,13 @@ struct Site {
   }
 };
 
+// Flags and barriers that kernels are run without, to show that each is needed.
+struct OmittedSite {
+  std::string file;  // its last component
+  int line;
+};
+std::vector<OmittedSite>& omitted_sites();
+
 // What the cost model prices. Register instructions by the unit that executes them.
 struct Counts {
   std::uint64_t vector_calls = 0;
@@ -39,7 +46,8 @@ struct Counts {
   std::uint64_t vector_stores = 0;
   std::uint64_t vector_computes = 0;  // on data registers
   std::uint64_t mask_computes = 0;    // on mask registers
-  std::uint64_t ub_vector_ops = 0;    // 256-byte repeats of buffer-to-buffer instructions (2201)
+  std::uint64_t ub_vector_calls = 0;  // buffer-to-buffer instructions (dav-2201)
+  std::uint64_t ub_vector_ops = 0;    // 256-byte repeats of those
   std::uint64_t sorted_items = 0;     // through the library's Sort
   std::uint64_t copies_in = 0;
   std::uint64_t copies_out = 0;
@@ -114,6 +122,8 @@ class Machine {
   struct Block {
     std::uint64_t write_time = 0;
     Clock read_time{};
+    // Of the instruction before the last that read: the last may be the one that writes now.
+    Clock previous_read_time{};
     std::uint64_t store_epoch = 0;
     Pipe writer = kScalar;
     int write_line = 0;
@@ -126,6 +136,7 @@ class Machine {
 
   std::size_t locate(Pipe pipe, const void* address, std::size_t bytes,
                      std::size_t alignment) const;
+  bool is_omitted() const;
   bool is_ordered(Pipe pipe, Pipe earlier, std::uint64_t time) const;
   void check_after_write(Pipe pipe, std::size_t block, const char* what) const;
   void check_store_epoch(std::size_t block, const char* what) const;

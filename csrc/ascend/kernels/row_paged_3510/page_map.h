@@ -1,9 +1,9 @@
 // Indices through a page table: the entries that selected positions need.
 #pragma once
 
-#include "ascend/kernels/row_paged/candidate_set.h"
-#include "ascend/kernels/row_paged/epilogue.h"
-#include "deepselect/row_view.h"
+#include "ascend/kernels/row_paged/table_entries.h"
+#include "ascend/kernels/row_paged_3510/candidate_set.h"
+#include "ascend/kernels/row_paged_3510/epilogue.h"
 
 namespace deepselect::ascend {
 
@@ -29,21 +29,6 @@ __aicore__ inline void load_pages_by_chunk(const RowView& view, __ubuf__ std::ui
     DEEPSELECT_VECTOR_CALL(gather_pages(pages, positions, chunk, first, chunk_pages,
                                         static_cast<std::int16_t>(view.log2_page_size), count));
   }
-}
-
-// The same, entry by entry: for tables with a stride, or far larger than what is selected.
-__aicore__ inline void load_pages_by_item(const RowView& view, __ubuf__ std::uint32_t* pages,
-                                          __ubuf__ std::uint32_t* positions, std::uint32_t count) {
-  simd::set<simd::kPipeV, simd::kPipeS>(0);
-  simd::wait<simd::kPipeV, simd::kPipeS>(0);
-  __gm__ std::int32_t* table = simd::as_gm<std::int32_t>(view.table);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::int64_t page = simd::load_ub(positions + i) >> view.log2_page_size;
-    simd::store_ub(pages + i, static_cast<std::uint32_t>(
-                                  simd::load_gm(table + page * view.table_stride_items)));
-  }
-  simd::set<simd::kPipeS, simd::kPipeV>(0);
-  simd::wait<simd::kPipeS, simd::kPipeV>(0);
 }
 
 // `indices`: k items of index_type. `pages`: room for k entries.

@@ -2,9 +2,9 @@
 // UbPlan3510::Epilogue.
 #pragma once
 
-#include "ascend/kernels/row_paged/candidate_set.h"
-#include "ascend/kernels/row_paged/epilogue.h"
-#include "ascend/kernels/row_paged/page_map.h"
+#include "ascend/kernels/row_paged_3510/candidate_set.h"
+#include "ascend/kernels/row_paged_3510/epilogue.h"
+#include "ascend/kernels/row_paged_3510/page_map.h"
 #include "deepselect/row_view.h"
 
 namespace deepselect::ascend {
@@ -97,6 +97,7 @@ __aicore__ inline void write_row(const TopkParams& params, std::int64_t row, con
     DEEPSELECT_VECTOR_CALL(count_nans<kType>(num_nans, candidates.values(), candidates.size()));
     simd::set<simd::kPipeV, simd::kPipeS>(0);
     simd::wait<simd::kPipeV, simd::kPipeS>(0);
+    simd::barrier<simd::kPipeV>();  // pads are written in place
     if (simd::load_ub(num_nans) != 0) {
       candidates.resize(0);
       pad_value = ValueTraits<kType>::kQuietNan;

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "ascend/filter_bound.h"
-#include "ascend/kernels/row_paged/filter.h"
-#include "ascend/kernels/row_paged/select.h"
+#include "ascend/kernels/row_paged_3510/epilogue.h"
+#include "ascend/kernels/row_paged_3510/filter.h"
+#include "ascend/kernels/row_paged_3510/select.h"
 #include "ascend/ub_plan.h"
 
 namespace deepselect::ascend {
@@ -35,6 +36,28 @@ class CandidateSet {
   __aicore__ inline void clear() {
     size_ = 0;
     has_pivot_ = false;
+  }
+
+  __aicore__ inline bool is_full(std::uint32_t k) const { return size_ > k + Tuning::kSpareItems; }
+  __aicore__ inline void reduce(std::uint32_t k, bool /*is_last*/) {
+    if (size_ > k) select(k);
+  }
+
+  // The arrays that slices exchange: values, then positions.
+  static constexpr int kNumArrays = kIs16 ? 3 : 2;
+  __aicore__ inline static std::uint32_t array_lanes(int /*i*/) { return 1; }  // per entry
+  __aicore__ inline static __ubuf__ Lane* array(int i) {
+    return i == 0 ? values() : (i == 1 ? positions_high() : positions_low());
+  }
+
+  // Entries from size() up to `num_entries` that lose to every element: the worst value and, with
+  // the inverted position 0, behind every element that has it too.
+  __aicore__ inline void pad_to(std::uint32_t num_entries) {
+    simd::barrier<simd::kPipeV>();
+    for (int i = 0; i < kNumArrays; ++i) {
+      DEEPSELECT_VECTOR_CALL(pad_items<Lane>(array(i), array(i), i == 0 ? rule_.worst() : Lane(0),
+                                             size_, num_entries));
+    }
   }
 
   // What an element at `first_position` or up to a page later must satisfy to be among the k best

@@ -1,0 +1,159 @@
+// Faults planted in a small kernel of dav-2201's buffer-to-buffer instructions: each must be
+// caught, by a message that names the pipe, the line and, where there is one, the offset. What
+// pipes, flags and copies do wrong is tested for both architectures in twin_faults_test.cpp. Ends
+// with the same kernel without a fault, which must pass.
+#include <iterator>
+#include <string>
+
+#include "ascend/simd/ub_ops.h"
+#include "ascend/ub_plan.h"
+#include "expect.h"
+#include "planted_faults.h"
+
+namespace {
+
+using namespace deepselect;
+using namespace deepselect::ascend;
+using I32 = std::int32_t;
+using U16 = std::uint16_t;
+using U32 = std::uint32_t;
+
+planted::Items input(1024, 3);
+planted::Items output(1024);
+
+enum class Fault {
+  kNone,
+  kMissingBarrier,
+  kMissingBarrierBeforeOverwrite,
+  kLandsTooEarly,
+  kScalarReadsTooEarly,
+  kStaleKeptCount,
+  kPastBuffer,
+  kMisaligned,
+  kPartialCompare,
+  kMaskUndefined,
+  kOverlap,
+  kCompressInPlace,
+  kBehindPacked,
+  kLanesAcrossBlocks,
+  kInt32Overflows,
+  kNotAnInteger,
+  kGatherUndefined,
+  kGatherPastBuffer,
+  kScoreNotNormal,
+  kRunNotSorted,
+  kRunTooLong,
+  kNoItems,
+  kLast,
+};
+
+void kernel(Fault fault) {
+  using simd::barrier;
+  using simd::kPipeMte2;
+  using simd::kPipeMte3;
+  using simd::kPipeV;
+  const auto is = [fault](Fault other) { return fault == other; };
+  auto* items = simd::ub_at<std::int16_t>(0);
+  auto* floats = simd::ub_at<float>(2048 + (is(Fault::kMisaligned) ? 4 : 0));
+  auto* mask = simd::ub_at<std::uint8_t>(6144);
+  auto* packed = simd::ub_at<U16>(is(Fault::kCompressInPlace) ? 0 : 8192);
+  auto* words = simd::ub_at<I32>(is(Fault::kPastBuffer) ? kUbBytes2201 - 1024 : 12288);
+  auto* offsets = simd::ub_at<U32>(16384);
+  auto* gathered = simd::ub_at<U16>(20480);
+  auto* scores = simd::ub_at<float>(24576);
+  auto* payloads = simd::ub_at<U32>(25600);
+  auto* records = simd::ub_at<std::uint8_t>(28672);
+  auto* merged = simd::ub_at<std::uint8_t>(32768);
+
+  simd::copy_in(items, input.data(), 2048);
+  simd::set<kPipeMte2, kPipeV>(0);
+  if (!is(Fault::kLandsTooEarly)) simd::wait<kPipeMte2, kPipeV>(0);
+  ub::to_float(floats, items, is(Fault::kPartialCompare) ? 1000 : 1024);
+  if (!is(Fault::kMissingBarrier)) barrier<kPipeV>();
+  if (is(Fault::kOverlap)) ub::to_float(floats + 8, (std::int16_t*)floats, 256);
+  ub::at_least(mask, floats, 3.0f, is(Fault::kPartialCompare) ? 1000 : 1024);
+  if (!is(Fault::kMissingBarrierBeforeOverwrite)) barrier<kPipeV>();
+  if (is(Fault::kMaskUndefined)) mask += 128;
+  ub::fill(floats, 0.5f, 1024);
+  ub::compress(packed, (U16*)items, mask, is(Fault::kBehindPacked) ? 1000 : 1024);
+  if (is(Fault::kScalarReadsTooEarly)) (void)simd::load_ub(packed);
+  if (is(Fault::kStaleKeptCount)) (void)ub::read_kept();
+  const U32 num_kept = ub::read_kept();
+  EXPECT(num_kept == (is(Fault::kBehindPacked) ? 1000u : 1024u));
+
+  ub::count_up(words, 0, is(Fault::kNoItems) ? 0 : 1024);
+  barrier<kPipeV>();
+  if (is(Fault::kNotAnInteger)) ub::to_int32(words, floats, 64);
+  if (is(Fault::kInt32Overflows)) ub::multiply_scalar(words, words, 1 << 24, 1024);
+  if (is(Fault::kLanesAcrossBlocks)) ub::fill_lanes(words, 0, 6, 9);
+  ub::shift_left(offsets, (U32*)words, U32(1), 1024);
+  barrier<kPipeV>();
+  if (is(Fault::kGatherPastBuffer)) ub::add_scalar((I32*)offsets, (I32*)offsets, 190000, 1024);
+  barrier<kPipeV>();
+  if (is(Fault::kGatherUndefined)) offsets += 1024;
+  ub::gather(gathered, packed, offsets, 1024);
+
+  ub::max_scalar((I32*)scores, words, is(Fault::kScoreNotNormal) ? 1 : 0x00800000, 128);
+  ub::count_up((I32*)payloads, 0, 128);
+  barrier<kPipeV>();
+  ub::add((I32*)scores, (I32*)scores, words, 128);
+  barrier<kPipeV>();
+  ub::sort_groups(records, scores, payloads, 4);
+  barrier<kPipeV>();
+  if (is(Fault::kRunNotSorted)) ub::merge_runs(merged, records, 64, 2, 1);
+  ub::merge_runs(merged, records, is(Fault::kRunTooLong) ? 4096 : 32, 4, 1);
+  ub::pick_odd(simd::ub_at<U32>(40960), (U32*)records, 256);
+
+  simd::set<kPipeV, kPipeMte3>(0);
+  simd::wait<kPipeV, kPipeMte3>(0);
+  simd::copy_out(output.data(), gathered, 2048);
+}
+
+std::string caught(Fault fault) {
+  return planted::message_of([fault] { kernel(fault); }, kUbBytes2201, input, output,
+                             static_cast<std::uint64_t>(fault));
+}
+
+struct Expected {
+  Fault fault;
+  const char* pipe;
+  const char* text;
+  bool has_offset;
+};
+
+constexpr Expected kExpected[] = {
+    {Fault::kMissingBarrier, "PIPE_V", "read races with the write of PIPE_V", true},
+    {Fault::kMissingBarrierBeforeOverwrite, "PIPE_V", "write races with a read of PIPE_V", true},
+    {Fault::kLandsTooEarly, "PIPE_V", "read races with the write of PIPE_MTE2", true},
+    {Fault::kScalarReadsTooEarly, "PIPE_S", "read races with the write of PIPE_V", true},
+    {Fault::kStaleKeptCount, "PIPE_S", "read without a compress", false},
+    {Fault::kPastBuffer, "PIPE_V", "outside the unified buffer", true},
+    {Fault::kMisaligned, "PIPE_V", "misaligned", true},
+    {Fault::kPartialCompare, "PIPE_V", "a part of 256 bytes", false},
+    {Fault::kMaskUndefined, "PIPE_V", "never written", true},
+    {Fault::kOverlap, "PIPE_V", "overlap", true},
+    {Fault::kCompressInPlace, "PIPE_V", "overlap", true},
+    {Fault::kBehindPacked, "PIPE_MTE3", "never written", true},
+    {Fault::kLanesAcrossBlocks, "PIPE_V", "outside one block", false},
+    {Fault::kInt32Overflows, "PIPE_V", "overflows", false},
+    {Fault::kNotAnInteger, "PIPE_V", "not an integer", false},
+    {Fault::kGatherUndefined, "PIPE_V", "never written", true},
+    {Fault::kGatherPastBuffer, "PIPE_V", "outside the unified buffer", true},
+    {Fault::kScoreNotNormal, "PIPE_V", "not a normal number", false},
+    {Fault::kRunNotSorted, "PIPE_V", "not sorted", true},
+    {Fault::kRunTooLong, "PIPE_V", "over 4095", false},
+    {Fault::kNoItems, "PIPE_V", "no items", false},
+};
+
+}  // namespace
+
+int main() {
+  for (const Expected& expected : kExpected) {
+    planted::expect_message(caught(expected.fault), expected.pipe, expected.text,
+                            expected.has_offset, "twin_ub_faults_test.cpp");
+  }
+  EXPECT(std::size(kExpected) + 1 == static_cast<std::size_t>(Fault::kLast));
+  EXPECT(caught(Fault::kNone).empty());
+  EXPECT(output[0] == 3 && output[1023] == 3);
+  return expect::verdict();
+}
