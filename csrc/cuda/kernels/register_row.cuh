@@ -81,7 +81,8 @@ class RegisterRow {
 #pragma unroll
       for (int w = 1; w < kWords; ++w) best = max_of_words<kType>(best, words_[w]);
     }
-    best_key_ = Team::max_of(greatest_key<kType>(key_map.keys_of_raised(best)), smem.warp_maxima);
+    best_key_ =
+        Team::max_of(greatest_key<kType>(key_map.keys_of_raised(best)), smem.warp_maxima[0]);
     // The distance of a key, best - key, is that of its raised form turned round where the order
     // is. No item is beyond the best: no borrow between those of a word.
     const std::uint32_t best_raised = key_map.keys_of_raised(best_key_ * kEveryItem);
@@ -107,26 +108,32 @@ class RegisterRow {
       count_all(shift, smem.bins);
     }
     std::uint32_t num_left = num_wanted;
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
       Team::sync();
       const PivotBin pivot =
           team_pivot_bin<Team, kBins, Policy::kBinsPerLane>(smem.bins, num_left - 1, &smem.pivot);
       num_left -= pivot.above;
       first += pivot.bin << shift;
+      const std::uint32_t span = (1u << shift) - 1;
+      std::uint32_t last = kMaxDistance - first < span ? kMaxDistance : first + span;
+      const bool is_beyond = pivot.bin == kBins;
       const bool is_whole = shift == 0 || num_left == pivot.count;
-      if (pivot.bin == kBins) {
-        shift = shift_for(best_key_ - first);
-      } else if (is_whole || pivot.count <= kMaxRanked) {
-        const std::uint32_t span = (1u << shift) - 1;
-        constexpr std::uint32_t kMaxDistance = KeyMap<kType>::kMaxKey;
-        return {first, kMaxDistance - first < span ? kMaxDistance : first + span, num_left,
-                !is_whole};
-      } else {
-        shift = max(shift - Policy::kLog2Bins, 0);
+      if (!is_beyond && (is_whole || pivot.count <= kMaxRanked)) {
+        return {first, last, num_left, !is_whole};
       }
+      // From the first distance that occurs on: many equal elements then are a bin of one distance.
       if constexpr (Team::kWarps == 1) Team::sync();  // the bins have been read
       clear(smem);
-      Team::sync();
+      first = nearest_from(first, smem);
+      if (!is_beyond) {
+        last = farthest_to(last, smem);
+        if (first == last) return {first, last, num_left, false};
+        shift = shift_for(last - first);
+      } else {
+        shift = shift_for(best_key_ - first);
+        if (is_first) shift = min(shift, kSecondShift);
+      }
+      if constexpr (Team::kWarps == 1) Team::sync();
       count_range(first, shift, smem.bins);
     }
   }
@@ -178,6 +185,7 @@ class RegisterRow {
  private:
   static_assert(kWords * kItemsPerWord <= 32, "a mask of one word");
   static_assert(Policy::kMaxSlots * kItems <= 1 << 15, "counts of half a word");
+  static constexpr std::uint32_t kMaxDistance = KeyMap<kType>::kMaxKey;
   static constexpr std::uint32_t kAllItems =
       kVectors * kItems == 32 ? ~0u : (1u << (kVectors * kItems % 32)) - 1;
   static constexpr std::uint32_t kEveryItem = kItemsPerWord == 2 ? 0x00010001u : 1u;
@@ -186,7 +194,9 @@ class RegisterRow {
                                        : kType == ValueType::kFloat16 ? 10
                                                                       : 23;
   static constexpr int kFirstShift = kMantissaBits + Policy::kLog2FirstOctaves - Policy::kLog2Bins;
-  static_assert(kFirstShift >= 0, "bins of less than a key");
+  static constexpr int kSecondShift =
+      kMantissaBits + Policy::kLog2SecondOctaves - Policy::kLog2Bins;
+  static_assert(kFirstShift >= 0 && kSecondShift >= 0, "bins of less than a key");
 
   __device__ static std::uint32_t highest_bit(std::uint32_t mask) {
     return 31 - __clz(static_cast<int>(mask));
@@ -317,6 +327,32 @@ class RegisterRow {
         if (distance >= first && bin < kBins) count_shared(&bins[bin]);
       }
     }
+  }
+
+  // The smallest distance from `first` on, and the greatest up to `last`; there is one. Each ends
+  // with a barrier where the team is more than a warp. Those on the other side are far away modulo
+  // 2^32.
+  __device__ __forceinline__ std::uint32_t nearest_from(std::uint32_t first, Smem& smem) const {
+    return first +
+           least([=](std::uint32_t distance) { return distance - first; }, smem.warp_maxima[0]);
+  }
+  __device__ __forceinline__ std::uint32_t farthest_to(std::uint32_t last, Smem& smem) const {
+    return last -
+           least([=](std::uint32_t distance) { return last - distance; }, smem.warp_maxima[1]);
+  }
+
+  template <class Map>
+  __device__ __forceinline__ std::uint32_t least(Map&& map, std::uint32_t* warp_maxima) const {
+    std::uint32_t value = ~0u;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) {
+      if constexpr (kItemsPerWord == 2) {
+        value = min(value, min(map(words_[w] & 0xFFFFu), map(words_[w] >> 16)));
+      } else {
+        value = min(value, map(words_[w]));
+      }
+    }
+    return ~Team::max_of(~value, warp_maxima);
   }
 
   // The distance of item `item`, perhaps less what masks() took off all of them.

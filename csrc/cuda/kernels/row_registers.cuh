@@ -5,9 +5,9 @@
 //   2. distances  from the row's best key: what is wanted lies near zero, whatever the values are
 //   3. rounds     a histogram of the distances over a range of kBins << shift, then the bin of the
 //                 k-th best. The first range begins at zero and spans kFirstOctaves octaves; the
-//                 next is the bin found, or what lies beyond where it was none. Ends when a bin is
-//                 one distance, or wanted whole, or of few elements: those are ranked by comparing
-//                 each with each. Mostly one round
+//                 next is what occurs in the bin found, or begins at the first distance beyond
+//                 where it was none. Ends when a bin is one distance, or wanted whole, or of few
+//                 elements: those are ranked by comparing each with each. Mostly one round
 //   4. winners    a prefix sum over the threads gives each winner its place in order of position,
 //                 so that of the last distance the lowest positions win
 //   5. output     from positions in shared memory, or directly where few are neighbours anyway; for

@@ -17,7 +17,7 @@ struct alignas(16) RowRegistersSmem {
   std::uint64_t last_ranked;
   std::uint32_t num_ranked;
   std::uint32_t warp_totals[kWarps];
-  std::uint32_t warp_maxima[kWarps];
+  std::uint32_t warp_maxima[2][kWarps];
 };
 
 template <class Policy>

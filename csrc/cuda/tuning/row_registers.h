@@ -23,6 +23,9 @@ struct RowRegistersPolicy {
   static constexpr int kLog2Bins = kThreads <= 32 ? 9 : 10;
   static constexpr int kBins = 1 << kLog2Bins;
   static constexpr int kLog2FirstOctaves = kLog2Bins - 7;
+  // Where that is not enough, the second round spans as many from the best of the rest on: two
+  // rounds then do for negative, logarithmic or masked values and what is left by a ReLU.
+  static constexpr int kLog2SecondOctaves = 3;
   // That a lane of the searching warp takes at a time: few steps where a single row is waited for,
   // few bank conflicts where shared memory is what limits.
   static constexpr int kBinsPerLane = kThreads > 32 && kVectors <= 2 ? 16 : 8;
