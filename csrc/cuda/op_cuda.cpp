@@ -47,6 +47,8 @@ void launch(const cuda::LaunchContext& context) {
       return cuda::launch_split_stream(context);
     case Variant::kSplitRadix:
       return cuda::launch_split_radix(context);
+    case Variant::kClusterRow:
+      return cuda::launch_cluster_row(context);
   }
 }
 

@@ -55,6 +55,8 @@ VariantPlanner planner_of(Variant variant) {
       return {&split_radix_can_serve, &plan_split_radix};
     case Variant::kRowStream:
       return {&row_stream_can_serve, &plan_row_stream};
+    case Variant::kClusterRow:
+      return {&cluster_row_can_serve, &plan_cluster_row};
   }
   throw std::runtime_error("deepselect.topk: unknown CUDA variant");
 }

@@ -20,10 +20,19 @@ struct DeviceLimits {
   std::int32_t smem_bytes_per_cta;  // opt-in maximum
   std::int32_t smem_bytes_per_sm;
   std::int32_t max_cluster_ctas;  // non-portable size included; 0 where clusters do not exist
+  // Clusters of 1 << i CTAs that the device holds at once, one CTA per SM; 0 where it refuses them.
+  std::int32_t resident_clusters[5];
 };
 
 // Shared memory that every resident CTA takes beside its own.
 constexpr std::size_t kReservedSmemBytes = 1024;
+
+// How the cluster_row variant divides a row.
+struct ClusterRowShape {
+  std::uint32_t num_ctas;           // of a cluster, a power of two
+  std::uint32_t region_capacity;    // survivors of a CTA, even
+  std::uint32_t groups_per_thread;  // whose bests make the bound
+};
 
 struct Plan {
   Variant variant;
@@ -39,6 +48,7 @@ struct Plan {
   std::size_t workspace_bytes;      // global memory for the call, 256-byte aligned
   SplitStreamShape split_stream;    // of that variant alone
   SplitRadixShape split_radix;      // likewise
+  ClusterRowShape cluster_row;      // likewise
 };
 
 // Whether `variant` can serve the call at all (not whether it should).

@@ -13,10 +13,11 @@ enum class Variant : std::uint8_t {
   kRowStream,     // one CTA per row, read once; many long rows
   kSplitStream,   // a row divided over the grid, read once; one huge row, few long ones
   kSplitRadix,    // a row divided over the grid, read several times; large k
+  kClusterRow,    // one cluster of CTAs per row, in registers; few long rows
 };
 
 constexpr Variant kAllVariants[] = {Variant::kRowRadix, Variant::kRowRegisters, Variant::kRowStream,
-                                    Variant::kSplitStream, Variant::kSplitRadix};
+                                    Variant::kSplitStream, Variant::kSplitRadix, Variant::kClusterRow};
 
 constexpr const char* variant_name(Variant variant) {
   switch (variant) {
@@ -30,6 +31,8 @@ constexpr const char* variant_name(Variant variant) {
       return "split_stream";
     case Variant::kSplitRadix:
       return "split_radix";
+    case Variant::kClusterRow:
+      return "cluster_row";
   }
   return "unknown";
 }

@@ -27,10 +27,10 @@ using cuda::Plan;
 using cuda::RadixCursor;
 using cuda::Variant;
 
-constexpr DeviceLimits kA100{80, 108, 166912, 167936, 0};
-constexpr DeviceLimits kH200{90, 132, 232448, 233472, 16};
-constexpr DeviceLimits kB200{100, 148, 232448, 233472, 16};
-constexpr DeviceLimits kRtx5090{120, 170, 101376, 102400, 8};
+constexpr DeviceLimits kA100{80, 108, 166912, 167936, 0, {}};
+constexpr DeviceLimits kH200{90, 132, 232448, 233472, 16, {132, 66, 30, 15, 7}};
+constexpr DeviceLimits kB200{100, 148, 232448, 233472, 16, {148, 74, 36, 16, 8}};
+constexpr DeviceLimits kRtx5090{120, 170, 101376, 102400, 8, {170, 85, 42, 21, 0}};
 constexpr DeviceLimits kDevices[] = {kA100, kH200, kB200, kRtx5090};
 
 TopkParams call(std::int64_t num_rows, std::int64_t num_cols, std::int64_t k,

@@ -58,6 +58,8 @@ class KeyMap {
   }
 
   __device__ __forceinline__ bool is_reversed() const { return flip_ != 0; }
+  // Whether oriented() negates.
+  __device__ __forceinline__ bool is_negated() const { return (sign_ & kSignBits) != 0; }
 
   // The keys of one 32-bit word: one key, or two in its halves.
   __device__ __forceinline__ std::uint32_t word_keys(std::uint32_t word) const {

@@ -37,15 +37,36 @@ class HitMask {
     }
   }
 
+  // As add(), for a threshold that is this vector's alone; finish() is not called then.
+  __device__ __forceinline__ void add_finished(const KeyMap<kType>& key_map,
+                                               const KeyThreshold<kType>& threshold, uint4 bits,
+                                               int vector) {
+    add(key_map, threshold, bits, vector);
+    bits_ ^= threshold.inverse() & vector_bits(vector);
+  }
+
   // After the last add().
   __device__ __forceinline__ void finish(const KeyThreshold<kType>& threshold) {
     bits_ ^= threshold.inverse() & kAll;
   }
   __device__ __forceinline__ void drop(int vector) {
-    bits_ &= ~(kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector));
+    bits_ &= ~vector_bits(vector);
+  }
+  // Of two masks: the items of vector `vector` before `num_items` as in this one, the others as in
+  // `behind`.
+  __device__ __forceinline__ void replace_behind(int vector, std::uint32_t num_items,
+                                                 const HitMask& behind) {
+    std::uint32_t kept = ~vector_bits(vector);
+#pragma unroll
+    for (std::uint32_t i = 0; i < KeyMap<kType>::kItemsPerVector; ++i) {
+      const std::uint32_t bit = KeyMap<kType>::kIsPacked ? i / 2 + i % 2 * 16 : i;
+      if (i < num_items) kept |= 1u << (kWordsPerVector * vector + bit);
+    }
+    bits_ = (bits_ & kept) | (behind.bits_ & ~kept);
   }
 
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
+  __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
 
   // Removes a hit and tells its vector and its place in it.
   __device__ __forceinline__ void pop(std::uint32_t* vector, std::uint32_t* item) {
@@ -60,6 +81,10 @@ class HitMask {
  private:
   static constexpr std::uint32_t kItems = KeyMap<kType>::kIsPacked ? 0x00010001u : 1u;
   static constexpr std::uint32_t kAll = kItems * 0xFFFFu;
+
+  __device__ __forceinline__ static constexpr std::uint32_t vector_bits(int vector) {
+    return kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector);
+  }
 
   std::uint32_t bits_ = 0;
 };
@@ -106,6 +131,23 @@ class RowTile {
   uint4 bits_[kInFlight];
 };
 
+// Calls `body(position)` for the items of the slots that are not whole, at most one slot at either
+// end, an item per thread. All threads of the CTA call it.
+template <ValueType kType, class Body>
+__device__ __forceinline__ void for_each_edge_item(const RowSlots<kType>& slots, Body&& body) {
+  constexpr std::uint32_t kItems = RowSlots<kType>::kItemsPerSlot;
+  if (!slots.has_edges() || threadIdx.x >= 2 * kItems) return;
+  const std::uint32_t first = slots.first_whole();
+  const std::uint32_t end = slots.end_whole();
+  const std::uint32_t item = threadIdx.x % kItems;
+  const bool is_first = threadIdx.x < kItems;
+  const std::uint32_t slot = is_first ? 0 : end;
+  const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
+  if (exists && (slots.valid_items(slot) >> item & 1) != 0) {
+    body(slots.first_position(slot) + item);
+  }
+}
+
 // Calls `hit(position)` for every element that reaches `bound`, and for some that do not. The calls
 // of a warp diverge. No barrier; all threads of the CTA call it.
 template <int kThreads, int kInFlight, ValueType kType, class Hit>
@@ -119,16 +161,7 @@ __device__ __forceinline__ void for_each_reaching(const RowSlots<kType>& slots,
   const std::uint32_t end = slots.end_whole();
   std::uint32_t first = slots.first_whole();
 
-  // The slots that are not whole, at most one at either end: an item per lane.
-  if (slots.has_edges() && threadIdx.x < 2 * kItems) {
-    const std::uint32_t item = threadIdx.x % kItems;
-    const bool is_first = threadIdx.x < kItems;
-    const std::uint32_t slot = is_first ? 0 : end;
-    const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
-    if (exists && (slots.valid_items(slot) >> item & 1) != 0) {
-      hit(slots.first_position(slot) + item);
-    }
-  }
+  for_each_edge_item(slots, hit);
   if (first >= end) return;
 
   Tile tile;

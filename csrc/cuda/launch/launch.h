@@ -26,8 +26,13 @@ void launch_row_registers(const LaunchContext& context);
 void launch_row_stream(const LaunchContext& context);
 void launch_split_stream(const LaunchContext& context);
 void launch_split_radix(const LaunchContext& context);
+void launch_cluster_row(const LaunchContext& context);
 
 // Limits of a device, read once per device and process.
 const DeviceLimits& device_limits(std::int32_t device_index);
+
+// Clusters of `cluster_ctas` CTAs that the current device holds at once, one CTA per SM; 0 where it
+// refuses them.
+std::int32_t resident_clusters(std::int32_t cluster_ctas);
 
 }  // namespace deepselect::cuda

@@ -27,4 +27,7 @@ Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits);
 bool split_radix_can_serve(const TopkParams& params, const DeviceLimits& limits);
 Plan plan_split_radix(const TopkParams& params, const DeviceLimits& limits);
 
+bool cluster_row_can_serve(const TopkParams& params, const DeviceLimits& limits);
+Plan plan_cluster_row(const TopkParams& params, const DeviceLimits& limits);
+
 }  // namespace deepselect::cuda

@@ -1,4 +1,4 @@
-// One function per comparison that yields masks.
+// One function per comparison that yields masks or the greater or smaller of two.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,53 @@ __device__ __forceinline__ std::uint32_t mask_le_f32(std::uint32_t a, std::uint3
   std::uint32_t mask;
   asm("set.le.u32.f32 %0, %1, %2;" : "=r"(mask) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
   return mask;
+}
+
+// max and min (PTX ISA 9.7.3.13, 9.7.4.10, sm_80) without .ftz: subnormals are kept, +0.0 is above
+// -0.0. Where one is NaN the other is the result, or NaN with kNanWins.
+template <bool kMin, bool kNanWins>
+__device__ __forceinline__ std::uint32_t best_bf16x2(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t d;
+  if constexpr (kMin && kNanWins) {
+    asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  } else if constexpr (kMin) {
+    asm("min.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  } else if constexpr (kNanWins) {
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  } else {
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  }
+  return d;
+}
+template <bool kMin, bool kNanWins>
+__device__ __forceinline__ std::uint32_t best_f16x2(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t d;
+  if constexpr (kMin && kNanWins) {
+    asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  } else if constexpr (kMin) {
+    asm("min.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  } else if constexpr (kNanWins) {
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  } else {
+    asm("max.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  }
+  return d;
+}
+template <bool kMin, bool kNanWins>
+__device__ __forceinline__ std::uint32_t best_f32(std::uint32_t a, std::uint32_t b) {
+  float d;
+  const float x = __uint_as_float(a);
+  const float y = __uint_as_float(b);
+  if constexpr (kMin && kNanWins) {
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(d) : "f"(x), "f"(y));
+  } else if constexpr (kMin) {
+    asm("min.f32 %0, %1, %2;" : "=f"(d) : "f"(x), "f"(y));
+  } else if constexpr (kNanWins) {
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(d) : "f"(x), "f"(y));
+  } else {
+    asm("max.f32 %0, %1, %2;" : "=f"(d) : "f"(x), "f"(y));
+  }
+  return __float_as_uint(d);
 }
 
 }  // namespace deepselect::cuda::ptx

@@ -1,0 +1,41 @@
+// Tuning of the cluster_row variant.
+#pragma once
+
+#include <cstdint>
+
+namespace deepselect::cuda {
+
+template <int kThreadsValue, int kVectorsValue>
+struct ClusterRowPolicy {
+  static constexpr int kThreads = kThreadsValue;
+  static constexpr int kVectors = kVectorsValue;  // 16-byte vectors of the row in a thread's registers
+
+  static constexpr bool is_valid() {
+    return kThreads % 32 == 0 && kThreads <= 1024 && kThreads >= 16 * 16 &&
+           (kVectors == 2 || kVectors == 4 || kVectors == 8 || kVectors == 16);
+  }
+};
+
+using ClusterRow2 = ClusterRowPolicy<512, 2>;
+using ClusterRow4 = ClusterRowPolicy<512, 4>;
+using ClusterRow8 = ClusterRowPolicy<512, 8>;
+using ClusterRow16 = ClusterRowPolicy<512, 16>;
+static_assert(ClusterRow2::is_valid() && ClusterRow4::is_valid() && ClusterRow8::is_valid() &&
+              ClusterRow16::is_valid());
+
+struct ClusterRowTuning {
+  static constexpr std::int64_t kMaxK = 4096;
+
+  // Groups of a CTA for each of its part of the k best: the more, the fewer survivors.
+  static constexpr std::int64_t kGroupsPerWanted = 4;
+  // Room for the survivors of a CTA.
+  static constexpr std::int64_t kSurvivorsPerWanted = 4;
+  static constexpr std::int64_t kMinRegion = 512;
+
+  // Clusters of 16 from here on, where all rows fit at once.
+  static constexpr std::int64_t kLargeClusterBytes = 512 << 10;
+  static constexpr std::int32_t kLargeCluster = 16;
+  static constexpr std::int32_t kCluster = 8;
+};
+
+}  // namespace deepselect::cuda
