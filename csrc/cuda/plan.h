@@ -29,8 +29,9 @@ constexpr std::size_t kReservedSmemBytes = 1024;
 
 // How the cluster_row variant divides a row.
 struct ClusterRowShape {
-  std::uint32_t num_ctas;           // of a cluster, a power of two
+  std::int32_t log2_ctas;           // of a cluster
   std::uint32_t region_capacity;    // survivors of a CTA, even
+  std::uint32_t winner_capacity;    // a power of two, no less than k
   std::uint32_t groups_per_thread;  // whose bests make the bound
 };
 

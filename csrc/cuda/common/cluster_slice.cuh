@@ -48,17 +48,36 @@ class BoundFilter {
   std::uint64_t end_;  // of the positions at which the bound's key is enough
 };
 
-// A list of composites in shared memory that many threads append to.
-struct CompositeList {
-  Composite* data;
+// A list in shared memory that many threads append positions to.
+struct PositionList {
+  std::uint32_t* data;
   std::uint32_t capacity;
   std::uint32_t* size;  // counts all, also what there was no room for
 
   __device__ __forceinline__ std::uint32_t reserve(std::uint32_t count) const {
     return atomicAdd(size, count);
   }
-  __device__ __forceinline__ void put(std::uint32_t place, Composite composite) const {
-    if (place < capacity) data[place] = composite;
+  __device__ __forceinline__ void put(std::uint32_t place, std::uint32_t position) const {
+    if (place < capacity) data[place] = position;
+  }
+};
+
+// The same, as composites.
+template <ValueType kType>
+struct CompositeList {
+  const RowSlots<kType>& slots;
+  const KeyMap<kType>& key_map;
+  Composite* data;
+  std::uint32_t capacity;
+  std::uint32_t* size;
+
+  __device__ __forceinline__ std::uint32_t reserve(std::uint32_t count) const {
+    return atomicAdd(size, count);
+  }
+  __device__ __forceinline__ void put(std::uint32_t place, std::uint32_t position) const {
+    if (place < capacity) {
+      data[place] = composite_key(key_map.key(slots.item(position)), position);
+    }
   }
 };
 
@@ -77,6 +96,17 @@ class ClusterPart {
     return first_slot_ + vector * step_;
   }
 
+  // The last position of a warp's segment of vectors; in the row, or behind its whole slots.
+  __device__ __forceinline__ std::uint32_t last_position(const RowSlots<kType>& slots,
+                                                         std::uint32_t vector,
+                                                         std::uint32_t warp) const {
+    const std::uint32_t warp_step = step_ / (kThreads / kWarpThreads);
+    const std::uint32_t own_warp = threadIdx.x / kWarpThreads;
+    const std::uint32_t end = slot(vector) + (warp - own_warp) * warp_step + kWarpThreads -
+                              threadIdx.x % kWarpThreads;
+    return slots.first_position(min(end, end_)) - 1;
+  }
+
   // Calls `body(tile, vector)` for the vectors from kFirst on, kNum at a time.
   template <int kFirst, int kNum, class Body>
   __device__ __forceinline__ void read(const RowSlots<kType>& slots, Body&& body) const {
@@ -92,11 +122,11 @@ class ClusterPart {
   }
 
   // Appends what reaches the filter's bound, of the vectors from kFirst on. No barrier.
-  template <int kFirst>
+  template <int kFirst, class List>
   __device__ __forceinline__ void collect(const RowSlots<kType>& slots,
                                           const KeyMap<kType>& key_map,
                                           const BoundFilter<kType>& filter,
-                                          const CompositeList& list) const {
+                                          const List& list) const {
     read<kFirst, kTile>(slots, [&](const auto& tile, std::uint32_t first) {
       HitMask<kType> hits;
 #pragma unroll
@@ -106,7 +136,7 @@ class ClusterPart {
       }
       if (!hits.any()) return;
       std::uint32_t place = list.reserve(hits.count());
-      append(slots, key_map, hits, first, list, place);
+      append(slots, hits, first, list, place);
     });
   }
 
@@ -122,16 +152,15 @@ class ClusterPart {
   }
 
  protected:
-  // Hits are rare, so their elements are read again instead of looked for in registers.
-  __device__ __forceinline__ void append(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-                                         HitMask<kType> hits, std::uint32_t first_vector,
-                                         const CompositeList& list, std::uint32_t& place) const {
+  template <class List>
+  __device__ __forceinline__ void append(const RowSlots<kType>& slots, HitMask<kType> hits,
+                                         std::uint32_t first_vector, const List& list,
+                                         std::uint32_t& place) const {
 #pragma unroll 1
     while (hits.any()) {
       std::uint32_t vector, item;
       hits.pop(&vector, &item);
-      const std::uint32_t position = slots.first_position(slot(first_vector + vector)) + item;
-      list.put(place++, composite_key(key_map.key(slots.item(position)), position));
+      list.put(place++, slots.first_position(slot(first_vector + vector)) + item);
     }
   }
 
@@ -224,10 +253,26 @@ class ClusterSlice : public ClusterPart<kThreads, kType> {
     return bests;
   }
 
+  // How many items of each of the warp's segments have `key` or a better one: to
+  // counts[vector * warps + warp], of the vectors in registers.
+  __device__ __forceinline__ void count_segments(const KeyMap<kType>& key_map, std::uint32_t key,
+                                                 std::uint32_t* counts) const {
+    const KeyThreshold<kType> threshold(key_map, key);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      HitMask<kType> hits;
+      hits.add_finished(key_map, threshold, bits_[v], 0);
+      const std::uint32_t count = __reduce_add_sync(kAllLanes, has(v) ? hits.count() : 0u);
+      if (threadIdx.x % kWarpThreads == 0) {
+        counts[v * (kThreads / kWarpThreads) + threadIdx.x / kWarpThreads] = count;
+      }
+    }
+  }
+
   // Appends what reaches `bound`. No barrier.
   __device__ __forceinline__ void collect_all(const RowSlots<kType>& slots,
                                               const KeyMap<kType>& key_map, Composite bound,
-                                              const CompositeList& list) const {
+                                              const PositionList& list) const {
     const BoundFilter<kType> filter(key_map, bound);
     HitMask<kType> hits[kMasks];
 #pragma unroll
@@ -248,7 +293,7 @@ class ClusterSlice : public ClusterPart<kThreads, kType> {
       std::uint32_t place = list.reserve(count);
 #pragma unroll
       for (int m = 0; m < kMasks; ++m) {
-        this->append(slots, key_map, hits[m], m * kPerMask, list, place);
+        this->append(slots, hits[m], m * kPerMask, list, place);
       }
     }
     this->template collect<kVectors>(slots, key_map, filter, list);

@@ -1,12 +1,17 @@
 // A bound that cannot fail: where `rank` groups of a CTA's elements have a best that reaches it, so
-// do at least `rank` elements. The best of the rank asked for is found in a histogram of as many
-// bins as one warp can search.
+// do at least `rank` elements. The best of the rank asked for is found in a histogram of as few bins
+// as one warp can search.
+//
+// Where far more groups reach the key found, because their bests are equal, the bound is that key up
+// to a position: the elements that reach it are counted by segments of a warp's slots, in order of
+// position, until there are `rank`.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/common/block.cuh"
 #include "cuda/common/cluster_slice.cuh"
+#include "cuda/common/composite.h"
 #include "cuda/smem/cluster_row.h"
 
 namespace deepselect::cuda {
@@ -16,7 +21,7 @@ namespace detail {
 struct GroupPivot {
   std::uint32_t bin;
   std::uint32_t above;  // in better bins
-  std::uint32_t count;  // in the bin; 0: fewer than the rank were counted
+  std::uint32_t count;  // in the bin; 0: no more than the rank were counted
 };
 
 // The bin of rank `rank` from 0. One warp calls it.
@@ -24,49 +29,65 @@ __device__ __forceinline__ GroupPivot search_group_bins(const std::uint32_t* bin
                                                         std::uint32_t rank) {
   constexpr int kBinsPerLane = GroupBoundScratch::kBins / kWarpThreads;
   const std::uint32_t lane = threadIdx.x % kWarpThreads;
-  std::uint32_t counts[kBinsPerLane];
-  std::uint32_t sum = 0;
+  std::uint32_t ends[kBinsPerLane];  // elements up to and with a bin
 #pragma unroll
   for (int i = 0; i < kBinsPerLane; i += 4) {
     const uint4 quad = *reinterpret_cast<const uint4*>(bins + lane * kBinsPerLane + i);
-    counts[i] = quad.x;
-    counts[i + 1] = quad.y;
-    counts[i + 2] = quad.z;
-    counts[i + 3] = quad.w;
-    sum += quad.x + quad.y + quad.z + quad.w;
+    ends[i] = quad.x;
+    ends[i + 1] = quad.y;
+    ends[i + 2] = quad.z;
+    ends[i + 3] = quad.w;
   }
-  const Prefix in_warp = warp_prefix(sum);
-  std::uint32_t above = in_warp.before;
-  const bool is_mine = rank - above < sum;  // modulo 2^32: not where above > rank
-  std::uint32_t bin = lane * kBinsPerLane;
-  std::uint32_t count = counts[0];
 #pragma unroll
-  for (int i = 1; i < kBinsPerLane; ++i) {
-    if (rank - above >= count) {
-      above += count;
-      bin = lane * kBinsPerLane + i;
-      count = counts[i];
-    }
+  for (int i = 1; i < kBinsPerLane; ++i) ends[i] += ends[i - 1];
+  const std::uint32_t before = warp_prefix(ends[kBinsPerLane - 1]).before;
+  const bool is_mine = rank - before < ends[kBinsPerLane - 1];  // modulo 2^32: not if before > rank
+  std::uint32_t bin = lane * kBinsPerLane;
+  std::uint32_t above = before;
+  std::uint32_t end = ~0u;
+#pragma unroll
+  for (int i = 0; i < kBinsPerLane; ++i) {
+    const bool is_above = before + ends[i] <= rank;
+    bin += is_above ? 1 : 0;
+    above = max(above, is_above ? before + ends[i] : 0u);
+    end = min(end, is_above ? ~0u : before + ends[i]);
   }
   const std::uint32_t owners = __ballot_sync(kAllLanes, is_mine);
   if (owners == 0) return {0, 0, 0};
   const int owner = __ffs(static_cast<int>(owners)) - 1;
   return {__shfl_sync(kAllLanes, bin, owner), __shfl_sync(kAllLanes, above, owner),
-          __shfl_sync(kAllLanes, count, owner)};
+          __shfl_sync(kAllLanes, end - above, owner)};
+}
+
+__device__ __forceinline__ void clear_group_bins(GroupBoundScratch& scratch, std::uint32_t thread,
+                                                 std::uint32_t num_threads) {
+  auto* quads = reinterpret_cast<uint4*>(scratch.bins);
+  for (std::uint32_t i = thread; i < GroupBoundScratch::kBins / 4; i += num_threads) {
+    quads[i] = {0, 0, 0, 0};
+  }
+}
+
+// The shift that brings `span` into the bins.
+__device__ __forceinline__ std::int32_t group_shift(std::uint32_t span) {
+  return max(32 - GroupBoundScratch::kLog2Bins - __clz(static_cast<int>(span)), 0);
 }
 
 }  // namespace detail
 
-// Warp 0 calls `found(key, best key)` once: at least `rank` groups reach the key, and at most
-// `slack` more unless their bests are equal. The key is 0 where there are fewer groups. All threads
-// of the CTA call it; the bins are empty, a barrier before or not; ends with a barrier.
-template <int kThreads, int kMaxGroups, class Found>
-__device__ __forceinline__ void find_group_bound(const GroupBests<kMaxGroups>& bests,
-                                                 std::uint32_t rank, std::uint32_t slack,
-                                                 GroupBoundScratch& scratch, Found&& found) {
+// Warp 0 calls `found(bound, best key)` once. All threads of the CTA call it; the bins are empty.
+// Ends with a barrier.
+template <int kThreads, int kVectors, ValueType kType, class Found>
+__device__ __forceinline__ void find_group_bound(
+    const ClusterSlice<kThreads, kVectors, kType>& slice, const RowSlots<kType>& slots,
+    const KeyMap<kType>& key_map, std::uint32_t num_groups, std::uint32_t rank,
+    GroupBoundScratch& scratch, Found&& found) {
   constexpr std::uint32_t kWarps = kThreads / kWarpThreads;
+  constexpr int kMaxGroups = ClusterSlice<kThreads, kVectors, kType>::kMaxGroups;
+  static_assert(kVectors * kWarps <= GroupBoundScratch::kBins, "a bin per segment");
   const std::uint32_t lane = threadIdx.x % kWarpThreads;
   const std::uint32_t warp = threadIdx.x / kWarpThreads;
+
+  const GroupBests<kMaxGroups> bests = slice.group_bests(slots, key_map, num_groups);
   std::uint32_t best = 0;
   std::uint32_t worst = ~0u;
 #pragma unroll
@@ -79,16 +100,18 @@ __device__ __forceinline__ void find_group_bound(const GroupBests<kMaxGroups>& b
   worst = __reduce_min_sync(kAllLanes, worst);
   if (lane == 0) {
     scratch.warp_best[warp] = best;
-    scratch.warp_worst[warp] = worst;
+    scratch.warp_worst[warp] = min(worst, best);
   }
   __syncthreads();
   best = __reduce_max_sync(kAllLanes, lane < kWarps ? scratch.warp_best[lane] : 0u);
-  worst = __reduce_min_sync(kAllLanes, lane < kWarps ? scratch.warp_worst[lane] : ~0u);
+  // Of the warps' worst the best: a few groups in each warp are worse, so the rank is better.
+  const std::uint32_t low =
+      __reduce_max_sync(kAllLanes, lane < kWarps ? scratch.warp_worst[lane] : 0u);
 
   std::uint32_t high = best;
-  std::int32_t shift = max(32 - GroupBoundScratch::kLog2Bins - __clz(static_cast<int>(best - worst)), 0);
+  std::int32_t shift = detail::group_shift(best - low);
   std::uint32_t num_left = rank;
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
 #pragma unroll
     for (int g = 0; g < kMaxGroups; ++g) {
       if (g >= bests.num_valid || bests.keys[g] > high) continue;
@@ -98,33 +121,61 @@ __device__ __forceinline__ void find_group_bound(const GroupBests<kMaxGroups>& b
     __syncthreads();
     if (warp == 0) {
       const detail::GroupPivot pivot = detail::search_group_bins(scratch.bins, num_left - 1);
-      const bool is_last = pivot.count == 0 || shift == 0 ||
-                           pivot.above + pivot.count - num_left <= slack;
       const std::uint32_t bin_high = high - (pivot.bin << shift);
-      if (is_last) {
+      const std::uint32_t num_spare = pivot.above + pivot.count - num_left;
+      GroupBoundStep next = GroupBoundStep::kDone;
+      if (pivot.count == 0) {
+        // Too few groups in all; or the range began too high.
+        if (is_first && low != 0) {
+          next = GroupBoundStep::kCount;
+          if (lane == 0) scratch.shift = detail::group_shift(best);
+        } else {
+          found(kNoComposite, best);
+        }
+      } else if (shift == 0 && num_spare > rank) {
+        next = GroupBoundStep::kPosition;
+        if (lane == 0) scratch.high = bin_high;
+      } else if (shift == 0 || num_spare <= rank / 8) {
         const std::uint32_t span = (1u << shift) - 1;
-        const std::uint32_t key = bin_high - worst < span ? worst : bin_high - span;
-        found(pivot.count == 0 ? 0u : key, best);
-        if (lane == 0) scratch.shift = -1;
+        found(Composite{bin_high < span ? 0 : bin_high - span} << 32, best);
       } else {
+        next = GroupBoundStep::kCount;
         if (lane == 0) {
           scratch.high = bin_high;
           scratch.shift = max(shift - GroupBoundScratch::kLog2Bins, 0);
           scratch.num_left = num_left - pivot.above;
         }
-        auto* quads = reinterpret_cast<uint4*>(scratch.bins);
-#pragma unroll
-        for (std::uint32_t i = lane; i < GroupBoundScratch::kBins / 4; i += kWarpThreads) {
-          quads[i] = {0, 0, 0, 0};
-        }
+      }
+      if (lane == 0) scratch.next = next;
+      if (next != GroupBoundStep::kDone) {
+        __syncwarp();
+        detail::clear_group_bins(scratch, lane, kWarpThreads);
+      }
+      if (pivot.count == 0 && lane == 0) {
+        scratch.high = high;
+        scratch.num_left = num_left;
       }
     }
     __syncthreads();
-    if (scratch.shift < 0) return;
+    if (scratch.next == GroupBoundStep::kDone) return;
     high = scratch.high;
+    if (scratch.next == GroupBoundStep::kPosition) break;
     shift = scratch.shift;
     num_left = scratch.num_left;
   }
+
+  slice.count_segments(key_map, high, scratch.bins);
+  __syncthreads();
+  if (warp == 0) {
+    const detail::GroupPivot pivot = detail::search_group_bins(scratch.bins, rank - 1);
+    // Where registers hold too few of them, at any position.
+    Composite bound = Composite{high} << 32;
+    if (pivot.count != 0) {
+      bound = composite_key(high, slice.last_position(slots, pivot.bin / kWarps, pivot.bin % kWarps));
+    }
+    found(bound, best);
+  }
+  __syncthreads();
 }
 
 }  // namespace deepselect::cuda

@@ -43,16 +43,20 @@ namespace deepselect::cuda {
 
 namespace detail {
 
+constexpr int log2_of(int power) {
+  return power == 1 ? 0 : 1 + log2_of(power / 2);
+}
+
 constexpr std::uint64_t kListsComplete = 1;
 constexpr std::uint64_t kNeedsRepair = 2;
 
-template <ValueType kType>
+template <ValueType kType, class List>
 __device__ __forceinline__ void collect_edges(const RowSlots<kType>& slots,
                                               const KeyMap<kType>& key_map, Composite bound,
-                                              const CompositeList& list) {
+                                              const List& list) {
   for_each_edge_item(slots, [&](std::uint32_t position) {
     const Composite composite = composite_key(key_map.key(slots.item(position)), position);
-    if (composite >= bound) list.put(list.reserve(1), composite);
+    if (composite >= bound) list.put(list.reserve(1), position);
   });
 }
 
@@ -111,7 +115,7 @@ __device__ __noinline__ std::uint32_t repair_survivors(
   if (threadIdx.x == 0) smem.num_listed = 0;
   clear_bins<kThreads>(own);
   __syncthreads();
-  const CompositeList list{survivors, capacity, &smem.num_listed};
+  const CompositeList<kType> list{slots, key_map, survivors, capacity, &smem.num_listed};
   part.template collect<0>(slots, key_map, BoundFilter<kType>(key_map, bound), list);
   if (rank == 0) collect_edges(slots, key_map, bound, list);
   ptx::cluster_arrive();
@@ -133,36 +137,72 @@ __device__ __noinline__ std::uint32_t repair_survivors(
   return smem.num_listed;
 }
 
-// Phase 5, by CTA 0.
+// Sorts winners by position into `sorted`; ends with a barrier. Both are complete before.
+template <int kThreads>
+__device__ __forceinline__ void order_by_position(Composite* winners, Composite* sorted,
+                                                  std::uint32_t num_winners,
+                                                  std::uint32_t num_items,
+                                                  FinishScratch& scratch) {
+  // Halves exchanged, the order of positions is that of composites.
+  for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
+    winners[i] = swap_halves(winners[i]);
+  }
+  if (threadIdx.x == 0) scratch.list_size = 0;
+  clear_bins<kThreads>(scratch.histogram);
+  __syncthreads();
+  const RadixCursor cursor =
+      RadixCursor::over(Composite{~(num_items - 1)} << 32, ~Composite{0});
+  const bool is_binned =
+      place_winners<kThreads>({winners, threadIdx.x, num_winners, kThreads},
+                              (num_winners + kThreads - 1) / kThreads, num_winners, cursor, sorted,
+                              scratch);
+  if (is_binned) {
+    emit_ranked<kThreads>(sorted, num_winners, cursor, scratch.histogram,
+                          [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
+      sorted[i] = swap_halves(winners[i]);
+    }
+    __syncthreads();
+  } else {
+    for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
+      sorted[i] = swap_halves(sorted[i]);
+    }
+    __syncthreads();
+    sort_winners<kThreads>(Order::kIndex, sorted, num_winners);
+  }
+}
+
+// Phase 5, by CTA 0. `spare` has room for k as well, and may be where the survivors are.
 template <class Policy, ValueType kType>
-__device__ __forceinline__ void finish_cluster_row(const TopkParams& params,
-                                                   const KeyMap<kType>& key_map,
-                                                   const RowSlots<kType>& slots,
-                                                   const RowOutput<kType>& output,
-                                                   const SurvivorView& view,
-                                                   std::uint32_t num_wanted, RadixCursor cursor,
-                                                   Composite* winners, FinishScratch& scratch) {
+__device__ __forceinline__ void finish_cluster_row(
+    const TopkParams& params, const KeyMap<kType>& key_map, const RowSlots<kType>& slots,
+    const RowOutput<kType>& output, const SurvivorView& view, std::uint32_t most,
+    std::uint32_t num_wanted, const RadixCursor& cursor, Composite* winners, Composite* spare,
+    FinishScratch& scratch) {
   constexpr int kThreads = Policy::kThreads;
   const bool poisons = is_floating(kType) && params.nan_rule == NanRule::kPoison;
   bool is_poisoned = false;
-  bool is_crowded;
-  const auto emit = [&](std::uint32_t place, Composite winner) {
-    if (poisons) is_poisoned |= key_of(winner) == KeyMap<kType>::kMaxKey;
-    output.write(place, winner, key_map, slots);
-  };
-  if (params.order == Order::kAny) {
-    finish_view<kThreads>(view, num_wanted, cursor, scratch, &is_crowded, emit);
+  const bool is_binned =
+      place_winners<kThreads>(view, most, num_wanted, cursor, winners, scratch);
+  if (params.order == Order::kValue && is_binned) {
+    emit_ranked<kThreads>(winners, num_wanted, cursor, scratch.histogram,
+                          [&](std::uint32_t place, Composite winner) {
+                            spare[place] = winner;
+                          });
+    winners = spare;
+    __syncthreads();
+  } else if (params.order == Order::kIndex) {
+    order_by_position<kThreads>(winners, spare, num_wanted, slots.num_items(), scratch);
+    winners = spare;
   } else {
-    const bool in_one_round = finish_view<kThreads>(
-        view, num_wanted, cursor, scratch, &is_crowded,
-        [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
-    if (params.order == Order::kValue && in_one_round && !is_crowded) {
-      emit_by_value<kThreads>(winners, num_wanted, cursor, scratch.histogram, emit);
-    } else {
-      sort_winners<kThreads>(params.order, winners, num_wanted);
+    sort_winners<kThreads>(params.order, winners, num_wanted);
+  }
 #pragma unroll 1
-      for (std::uint32_t i = threadIdx.x; i < num_wanted; i += kThreads) emit(i, winners[i]);
-    }
+  for (std::uint32_t i = threadIdx.x; i < num_wanted; i += kThreads) {
+    const Composite winner = winners[i];
+    if (poisons) is_poisoned |= key_of(winner) == KeyMap<kType>::kMaxKey;
+    output.write(i, winner, key_map, slots);
   }
   output.template write_pads<kThreads>(num_wanted);
   if (poisons && __syncthreads_or(is_poisoned)) output.template write_poison<kThreads>();
@@ -178,9 +218,10 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<ClusterRowSmem*>(dynamic_smem);
   auto* survivors = reinterpret_cast<Composite*>(dynamic_smem + sizeof(ClusterRowSmem));
-  const std::uint32_t num_ctas = shape.num_ctas;
-  const std::uint32_t capacity = num_ctas * shape.region_capacity;
+  const std::uint32_t num_ctas = 1u << shape.log2_ctas;
+  const std::uint32_t capacity = shape.region_capacity << shape.log2_ctas;
   Composite* winners = survivors + capacity;
+  auto* listed = reinterpret_cast<std::uint32_t*>(winners + shape.winner_capacity);
   const std::uint32_t rank = ptx::cluster_rank();
   const std::uint32_t lane = threadIdx.x % kWarpThreads;
 
@@ -190,95 +231,107 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
     ptx::mbarrier_init(&smem.lists_barrier, num_ctas);
     ptx::mbarrier_init(&smem.verdict_barrier, 1);
     ptx::fence_mbarrier_init();
+  }
+  ptx::cluster_arrive_relaxed();
+  clear_bins<kThreads>(smem.finish.histogram);
+  detail::clear_group_bins(smem.group_bound, threadIdx.x, kThreads);
+  if (threadIdx.x == 0) {
     ptx::mbarrier_arrive(ptx::shared_address(&smem.bounds_barrier),
                          num_ctas * sizeof(ClusterBound));
     ptx::mbarrier_arrive(ptx::shared_address(&smem.verdict_barrier), sizeof smem.verdict);
     smem.num_listed = 0;
     smem.finish.list_size = 0;
   }
-  clear_bins<kThreads>(smem.finish.histogram);
-  for (std::uint32_t i = threadIdx.x; i < GroupBoundScratch::kBins; i += kThreads) {
-    smem.group_bound.bins[i] = 0;
-  }
-  ptx::cluster_arrive();
+  ptx::cluster_wait();  // every CTA's barriers are there
   ptx::wait_for_dependencies();
 
-  const std::int64_t row = blockIdx.x / num_ctas;
+  const std::int64_t row = blockIdx.x >> shape.log2_ctas;
   const RowView view = row_view(params, row);
   const KeyMap<kType> key_map(params);
   const RowSlots<kType> slots(params, view, row);
+  const Slice slice(slots, rank, num_ctas);
   const RowOutput<kType> output(params, view, row);
   const std::uint32_t num_items = slots.num_items();
   const auto num_wanted =
       static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
   if (num_wanted == 0) {
     if (rank == 0) output.template write_pads<kThreads>(0);
-    ptx::cluster_wait();
     return;
   }
 
-  const Slice slice(slots, rank, num_ctas);
-  const auto bests = slice.group_bests(slots, key_map, shape.groups_per_thread);
-  ptx::cluster_wait();
-  const std::uint32_t num_wanted_here = (num_wanted + num_ctas - 1) / num_ctas;
-  find_group_bound<kThreads>(
-      bests, num_wanted_here, num_wanted_here / 8, smem.group_bound,
-      [&](std::uint32_t key, std::uint32_t best_key) {
-        if (lane >= num_ctas) return;
-        ptx::store_async(ptx::address_in_cta(&smem.bounds[rank], lane), Composite{key} << 32,
-                         best_key, ptx::address_in_cta(&smem.bounds_barrier, lane));
-      });
+  find_group_bound(slice, slots, key_map, shape.groups_per_thread,
+                   (num_wanted + num_ctas - 1) >> shape.log2_ctas, smem.group_bound,
+                   [&](Composite bound, std::uint32_t best_key) {
+                     if (lane >= num_ctas) return;
+                     ptx::store_async(ptx::address_in_cta(&smem.bounds[rank], lane), bound,
+                                      best_key, ptx::address_in_cta(&smem.bounds_barrier, lane));
+                   });
+  const PositionList list{listed, shape.region_capacity, &smem.num_listed};
   ptx::mbarrier_wait_first(&smem.bounds_barrier);
-  const Composite bound =
-      Composite{__reduce_min_sync(kAllLanes,
-                                  lane < num_ctas ? key_of(smem.bounds[lane].bound) : ~0u)}
-      << 32;
-  const std::uint32_t best_key = __reduce_max_sync(
-      kAllLanes, lane < num_ctas ? static_cast<std::uint32_t>(smem.bounds[lane].best_key) : 0u);
+  const ClusterBound cta_bound =
+      lane < num_ctas ? smem.bounds[lane] : ClusterBound{~Composite{0}, 0};
+  const std::uint32_t bound_key = __reduce_min_sync(kAllLanes, key_of(cta_bound.bound));
+  const auto best_key =
+      __reduce_max_sync(kAllLanes, static_cast<std::uint32_t>(cta_bound.best_key));
+  const std::uint32_t bound_low =
+      __reduce_min_sync(kAllLanes, key_of(cta_bound.bound) == bound_key
+                                       ? static_cast<std::uint32_t>(cta_bound.bound)
+                                       : ~0u);
+  const Composite bound = Composite{bound_key} << 32 | bound_low;
 
-  Composite* region = survivors + rank * shape.region_capacity;
-  const CompositeList list{region, shape.region_capacity, &smem.num_listed};
   slice.collect_all(slots, key_map, bound, list);
   if (rank == 0) detail::collect_edges(slots, key_map, bound, list);
   __syncthreads();
+
+  // Two survivors per store: CTA 0 takes in about as many stores per cycle, whatever their size.
   const std::uint32_t num_listed = smem.num_listed;
+  const std::uint32_t num_pairs =
+      num_listed <= shape.region_capacity ? (num_listed + 1) / 2 : 0;
   const std::uint32_t lists_barrier = ptx::address_in_cta(&smem.lists_barrier, 0);
-  if (rank == 0) {
-    if (threadIdx.x == 0) {
-      smem.list_sizes[0] = num_listed;
-      ptx::mbarrier_arrive(lists_barrier, 0);
-    }
-    ptx::mbarrier_wait_first(&smem.lists_barrier);
-  } else {
-    const std::uint32_t num_sent = num_listed <= shape.region_capacity ? (num_listed + 1) / 2 : 0;
-    const std::uint32_t target = ptx::address_in_cta(region, 0);
-    for (std::uint32_t i = threadIdx.x; i < num_sent; i += kThreads) {
-      ptx::store_async(target + i * 2 * sizeof(Composite), region[2 * i], region[2 * i + 1],
-                       lists_barrier);
-    }
-    if (threadIdx.x == 0) {
-      ptx::store_async(ptx::address_in_cta(&smem.list_sizes[rank], 0), num_listed, lists_barrier);
-      ptx::mbarrier_arrive(lists_barrier, num_sent * 2 * sizeof(Composite) + sizeof(std::uint64_t));
-    }
+  if (threadIdx.x == 0) {
+    ptx::store_async(ptx::address_in_cta(&smem.list_sizes[rank], 0), num_listed, lists_barrier);
+    ptx::mbarrier_arrive(lists_barrier,
+                         num_pairs * 2 * sizeof(Composite) + sizeof(std::uint64_t));
+  }
+  const std::uint32_t region =
+      ptx::address_in_cta(survivors + rank * shape.region_capacity, 0);
+  for (std::uint32_t i = threadIdx.x; i < num_pairs; i += kThreads) {
+    const std::uint32_t first = listed[2 * i];
+    const std::uint32_t second = listed[min(2 * i + 1, num_listed - 1)];
+    const BitsOf<kType> first_bits = slots.item(first);
+    const BitsOf<kType> second_bits = slots.item(second);
+    ptx::store_async(region + i * 2 * sizeof(Composite),
+                     composite_key(key_map.key(first_bits), first),
+                     composite_key(key_map.key(second_bits), second), lists_barrier);
+  }
+  const RadixCursor cursor = RadixCursor::above(bound, RadixCursor::best_of_key(best_key),
+                                                KeyMap<kType>::kMaxKey, num_items);
+  SurvivorView own_view;
+  std::uint32_t most;
+  bool is_complete;
+  if (rank != 0) {
     ptx::mbarrier_wait_first(&smem.verdict_barrier);
     if (smem.verdict == detail::kListsComplete) return;
-  }
-
-  SurvivorView own_view;
-  bool is_complete = false;
-  if (rank == 0) {
+    is_complete = false;
+  } else {
+    constexpr int kLog2Threads = detail::log2_of(kThreads);
+    const int log2_step = kLog2Threads - shape.log2_ctas;
+    const std::uint32_t own_region = threadIdx.x >> log2_step;
+    const std::uint32_t step = 1u << log2_step;
+    const Composite* own_data = survivors + own_region * shape.region_capacity;
+    ptx::mbarrier_wait_first(&smem.lists_barrier);
     const std::uint32_t size =
         lane < num_ctas ? static_cast<std::uint32_t>(smem.list_sizes[lane]) : 0u;
-    is_complete = !__any_sync(kAllLanes, size > shape.region_capacity);
+    own_view = {own_data, threadIdx.x & (step - 1),
+                static_cast<std::uint32_t>(smem.list_sizes[own_region]), step};
+    const std::uint32_t largest = __reduce_max_sync(kAllLanes, size);
+    is_complete = largest <= shape.region_capacity;
+    most = (largest + step - 1) >> log2_step;
     if (threadIdx.x < num_ctas && threadIdx.x != 0) {
       ptx::store_async(ptx::address_in_cta(&smem.verdict, threadIdx.x),
                        is_complete ? detail::kListsComplete : detail::kNeedsRepair,
                        ptx::address_in_cta(&smem.verdict_barrier, threadIdx.x));
     }
-    const std::uint32_t region_threads = kThreads / num_ctas;
-    const std::uint32_t own_region = threadIdx.x / region_threads;
-    own_view = {survivors + own_region * shape.region_capacity, threadIdx.x % region_threads,
-                static_cast<std::uint32_t>(smem.list_sizes[own_region]), region_threads};
   }
   if (!is_complete) {
     const std::uint32_t num_survivors = detail::repair_survivors<kThreads>(
@@ -286,11 +339,10 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
         num_wanted, rank, num_ctas, survivors, capacity, smem);
     if (rank != 0) return;
     own_view = {survivors, threadIdx.x, num_survivors, kThreads};
+    most = (num_survivors + kThreads - 1) / kThreads;
   }
-  const RadixCursor cursor = RadixCursor::above(bound, RadixCursor::best_of_key(best_key),
-                                                KeyMap<kType>::kMaxKey, num_items);
-  detail::finish_cluster_row<Policy>(params, key_map, slots, output, own_view, num_wanted, cursor,
-                                     winners, smem.finish);
+  detail::finish_cluster_row<Policy>(params, key_map, slots, output, own_view, most, num_wanted,
+                                     cursor, winners, survivors, smem.finish);
 }
 
 }  // namespace deepselect::cuda

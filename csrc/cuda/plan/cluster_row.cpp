@@ -60,7 +60,7 @@ Plan plan_cluster_row(const TopkParams& params, const DeviceLimits& limits) {
       row_bytes(params) / 16 + 1, num_ctas);
 
   ClusterRowShape& shape = plan.cluster_row;
-  shape.num_ctas = static_cast<std::uint32_t>(num_ctas);
+  while ((1 << shape.log2_ctas) < num_ctas) ++shape.log2_ctas;
   shape.groups_per_thread = 1;
   while (shape.groups_per_thread < static_cast<std::uint32_t>(std::min(plan.vectors_per_thread, 4)) &&
          std::int64_t{plan.cta_threads} * shape.groups_per_thread <
@@ -68,14 +68,14 @@ Plan plan_cluster_row(const TopkParams& params, const DeviceLimits& limits) {
     shape.groups_per_thread *= 2;
   }
   shape.region_capacity = static_cast<std::uint32_t>(
-      std::max(Tuning::kMinRegion, (Tuning::kSurvivorsPerWanted * wanted_here + 1) / 2 * 2));
+      std::max(std::min(Tuning::kMaxSurvivorsPerWanted * wanted_here, Tuning::kSurvivors / num_ctas),
+               std::max(Tuning::kMinRegion, Tuning::kMinSurvivorsPerWanted * wanted_here)) /
+      2 * 2);
   plan.survivor_capacity = static_cast<std::int32_t>(shape.region_capacity) * num_ctas;
-  const std::size_t num_winners =
-      params.order == Order::kAny
-          ? 0
-          : static_cast<std::size_t>(next_power_of_two(std::max(num_wanted, std::int64_t{1})));
-  plan.smem_bytes =
-      cluster_row_smem_bytes(static_cast<std::size_t>(plan.survivor_capacity), num_winners);
+  shape.winner_capacity = static_cast<std::uint32_t>(
+      std::max(next_power_of_two(std::max(num_wanted, std::int64_t{1})), std::int64_t{2}));
+  plan.smem_bytes = cluster_row_smem_bytes(static_cast<std::size_t>(plan.survivor_capacity),
+                                           shape.winner_capacity, shape.region_capacity);
   return plan;
 }
 

@@ -20,10 +20,17 @@ __device__ __forceinline__ std::uint32_t cluster_rank() {
 }
 
 // barrier.cluster (PTX ISA 9.7.13.4, sm_90), all threads of the cluster. What came before the
-// arrival is visible after the wait; threads that have ended are not waited for.
+// arrival is visible after the wait; threads that have ended are not waited for. The wait empties
+// the L1 cache.
 __device__ __forceinline__ void cluster_arrive() {
 #ifndef DEEPSELECT_NO_CLUSTERS
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+// Orders nothing but initialised barriers (fence_mbarrier_init()); costs no fence.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+#ifndef DEEPSELECT_NO_CLUSTERS
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }
 __device__ __forceinline__ void cluster_wait() {

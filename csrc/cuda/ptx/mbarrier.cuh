@@ -25,25 +25,25 @@ __device__ __forceinline__ void fence_mbarrier_init() {
 }
 
 // mbarrier.arrive.expect_tx (PTX ISA 9.7.13.15.13, sm_90) on the barrier of any CTA of the cluster:
-// one arrival that announces `num_bytes`. Releases at cluster scope.
+// one arrival that announces `num_bytes`. Orders nothing, and costs no fence: what the waiting CTA
+// reads has come by store_async().
 __device__ __forceinline__ void mbarrier_arrive(std::uint32_t address, std::uint32_t num_bytes) {
 #ifndef DEEPSELECT_NO_CLUSTERS
-  asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;"
+  asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;"
                :
                : "r"(address), "r"(num_bytes)
                : "memory");
 #endif
 }
 
-// mbarrier.try_wait (PTX ISA 9.7.13.15.16, sm_90) until the first phase has ended. Acquires at
-// cluster scope.
+// mbarrier.try_wait (PTX ISA 9.7.13.15.16, sm_90) until the first phase has ended.
 __device__ __forceinline__ void mbarrier_wait_first(const std::uint64_t* barrier) {
 #ifndef DEEPSELECT_NO_CLUSTERS
   asm volatile(
       "{\n"
       ".reg .pred done;\n"
       "wait:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], 0;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\n"
       "@done bra ended;\n"
       "bra wait;\n"
       "ended:\n"

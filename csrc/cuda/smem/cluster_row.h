@@ -1,5 +1,5 @@
 // Shared memory of the cluster_row kernel: this, then survivors[cluster_ctas * region_capacity],
-// then winners[] where an order is asked for. The same in every CTA of a cluster, so that an
+// then winners[] where an order is asked for, then listed[region_capacity]. The same in every CTA of a cluster, so that an
 // address in one is one in all.
 #pragma once
 
@@ -12,16 +12,20 @@
 
 namespace deepselect::cuda {
 
+// What follows a histogram of groups.
+enum class GroupBoundStep : std::uint32_t { kDone, kCount, kPosition };
+
 // The search for the bound of a CTA among its groups.
 struct alignas(16) GroupBoundScratch {
-  static constexpr int kLog2Bins = 9;
+  static constexpr int kLog2Bins = 8;
   static constexpr std::uint32_t kBins = 1u << kLog2Bins;
 
   std::uint32_t bins[kBins];
   std::uint32_t warp_worst[32];
   std::uint32_t warp_best[32];
-  std::uint32_t high;  // of the next round
-  std::int32_t shift;  // ditto; negative: there is none
+  GroupBoundStep next;
+  std::uint32_t high;  // of the next histogram
+  std::int32_t shift;
   std::uint32_t num_left;
 };
 
@@ -48,8 +52,10 @@ struct alignas(16) ClusterRowSmem {
 };
 
 constexpr std::size_t cluster_row_smem_bytes(std::size_t survivor_capacity,
-                                             std::size_t winner_capacity) {
-  return sizeof(ClusterRowSmem) + sizeof(Composite) * (survivor_capacity + winner_capacity);
+                                             std::size_t winner_capacity,
+                                             std::size_t region_capacity) {
+  return sizeof(ClusterRowSmem) + sizeof(Composite) * (survivor_capacity + winner_capacity) +
+         sizeof(std::uint32_t) * region_capacity;
 }
 
 }  // namespace deepselect::cuda

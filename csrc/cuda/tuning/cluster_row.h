@@ -28,8 +28,12 @@ struct ClusterRowTuning {
 
   // Groups of a CTA for each of its part of the k best: the more, the fewer survivors.
   static constexpr std::int64_t kGroupsPerWanted = 4;
-  // Room for the survivors of a CTA.
-  static constexpr std::int64_t kSurvivorsPerWanted = 4;
+  // Room for the survivors of a CTA: enough for rows whose best elements all lie side by side, where
+  // all 8 items of a vector survive and not one, as long as the cluster has no more than
+  // kSurvivors.
+  static constexpr std::int64_t kMinSurvivorsPerWanted = 4;
+  static constexpr std::int64_t kMaxSurvivorsPerWanted = 12;
+  static constexpr std::int64_t kSurvivors = 8192;
   static constexpr std::int64_t kMinRegion = 512;
 
   // Clusters of 16 from here on, where all rows fit at once.
