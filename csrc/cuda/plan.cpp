@@ -1,5 +1,6 @@
 #include "cuda/plan.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -68,9 +69,15 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
                         params.num_rows <= RowRegistersChoice::kRowsPerSm * limits.num_sms;
   if (is_short && row_registers_can_serve(params, limits)) return Variant::kRowRegisters;
   const bool can_stream = row_stream_can_serve(params, limits);
-  if (split_stream_can_serve(params, limits) &&
-      (!can_stream || SplitStreamTime::us(params.num_rows, row_bytes) <
-                          RowStreamTime::us(params.num_rows, row_bytes, limits.num_sms))) {
+  const double row_stream_us = RowStreamTime::us(params.num_rows, row_bytes, limits.num_sms);
+  const double split_stream_us = SplitStreamTime::us(params.num_rows, row_bytes);
+  if (cluster_row_in_one_wave(params, limits) &&
+      ClusterRowTime::us(params.num_rows, row_bytes,
+                         plan_cluster_row(params, limits).cluster_ctas) <
+          std::min(row_stream_us, split_stream_us)) {
+    return Variant::kClusterRow;
+  }
+  if (split_stream_can_serve(params, limits) && (!can_stream || split_stream_us < row_stream_us)) {
     return Variant::kSplitStream;
   }
   if (can_stream) return Variant::kRowStream;

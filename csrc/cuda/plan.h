@@ -33,6 +33,7 @@ struct ClusterRowShape {
   std::uint32_t region_capacity;    // survivors of a CTA, even
   std::uint32_t winner_capacity;    // a power of two, no less than k
   std::uint32_t groups_per_thread;  // whose bests make the bound
+  bool groups_take_all;             // of a row, also what registers do not hold
 };
 
 struct Plan {

@@ -125,6 +125,57 @@ void check_split() {
   EXPECT(many.split_radix.batch_rows == 128);
 }
 
+void check_cluster_row() {
+  // One wave of clusters, as large as that allows, and the whole row in registers.
+  struct Expected {
+    std::int64_t rows, cols;
+    std::int32_t cluster_ctas, vectors;
+  };
+  for (const Expected& expected : {Expected{1, 65536, 8, 2}, Expected{1, 1 << 18, 16, 4},
+                                   Expected{8, 1 << 18, 8, 8}, Expected{16, 65536, 4, 4},
+                                   Expected{64, 65536, 2, 8}, Expected{1, 1 << 20, 16, 16}}) {
+    const Plan plan = make_plan(call(expected.rows, expected.cols, 512), kH200);
+    EXPECT(plan.variant == Variant::kClusterRow);
+    EXPECT(plan.cluster_ctas == expected.cluster_ctas);
+    EXPECT(plan.grid_ctas == expected.rows * expected.cluster_ctas);
+    EXPECT(plan.vectors_per_thread == expected.vectors);
+    EXPECT(1 << plan.cluster_row.log2_ctas == expected.cluster_ctas);
+    EXPECT(!plan.cluster_row.groups_take_all);
+    EXPECT(plan.workspace_bytes == 0);
+  }
+  // The bound needs more groups than each CTA's part of k: two CTAs would not have them.
+  EXPECT(make_plan(call(16, 16384, 2048), kH200, Variant::kClusterRow).cluster_ctas > 2);
+  // More than registers hold: the bound of a part suffices only where it lets few through.
+  EXPECT(!make_plan(call(8, 1 << 20, 512), kH200, Variant::kClusterRow).cluster_row.groups_take_all);
+  EXPECT(make_plan(call(8, 1 << 20, 2048), kH200, Variant::kClusterRow).cluster_row.groups_take_all);
+
+  for (const DeviceLimits& limits : kDevices) {
+    for (std::int64_t k : {1, 512, 2048, 4096}) {
+      for (std::int64_t cols : {1, 4096, 1 << 20, 1 << 30}) {
+        const TopkParams params = call(8, cols, k);
+        if (!cuda::can_serve(Variant::kClusterRow, params, limits)) continue;
+        const Plan plan = make_plan(params, limits, Variant::kClusterRow);
+        const cuda::ClusterRowShape& shape = plan.cluster_row;
+        EXPECT(limits.compute_capability >= 90 && plan.cluster_ctas >= 2);
+        // Survivors are sent in pairs; winners, and their sorted copy in the survivors' place, fit.
+        EXPECT(shape.region_capacity % 2 == 0);
+        EXPECT(plan.survivor_capacity >= 2 * std::min(k, cols));
+        EXPECT(shape.winner_capacity >= std::min(k, cols));
+        EXPECT(static_cast<std::int64_t>(shape.winner_capacity) <= plan.survivor_capacity);
+      }
+    }
+  }
+  EXPECT(!cuda::can_serve(Variant::kClusterRow, call(1, 65536, 512), kA100));
+  EXPECT(make_plan(call(1, 65536, 512), kA100).variant != Variant::kClusterRow);
+  // A device whose partition holds no cluster.
+  DeviceLimits partition = kH200;
+  partition.max_cluster_ctas = 1;
+  EXPECT(!cuda::can_serve(Variant::kClusterRow, call(1, 65536, 512), partition));
+  // 99 KB of shared memory.
+  EXPECT(make_plan(call(1, 65536, 512), kRtx5090).variant == Variant::kClusterRow);
+  EXPECT(!cuda::can_serve(Variant::kClusterRow, call(1, 65536, 4096), kRtx5090));
+}
+
 // The k-th best of `composites` as the kernels find it, stopping at bins of `capacity` elements.
 Composite search(const std::vector<Composite>& composites, RadixCursor cursor, std::uint32_t k,
                  std::uint32_t capacity, int* num_histograms) {
@@ -197,6 +248,7 @@ int main() {
   check_every_plan_fits();
   check_row_radix();
   check_split();
+  check_cluster_row();
   for (int key_bits : {16, 32}) {
     for (std::uint32_t num_distinct : {1u, 2u, 40000u}) {
       for (std::uint32_t num_items : {1u, 2u, 2048u, 2049u, 70000u}) {

@@ -18,10 +18,12 @@ namespace deepselect::cuda {
 
 namespace detail {
 
+// The bin of an element, as the lane sees it that `owner` names.
 struct GroupPivot {
   std::uint32_t bin;
   std::uint32_t above;  // in better bins
-  std::uint32_t count;  // in the bin; 0: no more than the rank were counted
+  std::uint32_t end;    // up to and with the bin
+  int owner;            // negative: no more than the rank were counted
 };
 
 // The bin of rank `rank` from 0. One warp calls it.
@@ -41,22 +43,23 @@ __device__ __forceinline__ GroupPivot search_group_bins(const std::uint32_t* bin
 #pragma unroll
   for (int i = 1; i < kBinsPerLane; ++i) ends[i] += ends[i - 1];
   const std::uint32_t before = warp_prefix(ends[kBinsPerLane - 1]).before;
-  const bool is_mine = rank - before < ends[kBinsPerLane - 1];  // modulo 2^32: not if before > rank
-  std::uint32_t bin = lane * kBinsPerLane;
-  std::uint32_t above = before;
-  std::uint32_t end = ~0u;
+  const std::uint32_t rank_here = rank - before;  // modulo 2^32: large where it lies before
+  GroupPivot pivot{lane * kBinsPerLane, before, 0, 0};
+#pragma unroll
+  for (int i = kBinsPerLane - 1; i >= 0; --i) {
+    if (rank_here < ends[i]) pivot.end = before + ends[i];
+  }
 #pragma unroll
   for (int i = 0; i < kBinsPerLane; ++i) {
-    const bool is_above = before + ends[i] <= rank;
-    bin += is_above ? 1 : 0;
-    above = max(above, is_above ? before + ends[i] : 0u);
-    end = min(end, is_above ? ~0u : before + ends[i]);
+    if (ends[i] <= rank_here) {
+      ++pivot.bin;
+      pivot.above = before + ends[i];
+    }
   }
-  const std::uint32_t owners = __ballot_sync(kAllLanes, is_mine);
-  if (owners == 0) return {0, 0, 0};
-  const int owner = __ffs(static_cast<int>(owners)) - 1;
-  return {__shfl_sync(kAllLanes, bin, owner), __shfl_sync(kAllLanes, above, owner),
-          __shfl_sync(kAllLanes, end - above, owner)};
+  pivot.owner = __ffs(static_cast<int>(
+                    __ballot_sync(kAllLanes, rank_here < ends[kBinsPerLane - 1]))) -
+                1;
+  return pivot;
 }
 
 __device__ __forceinline__ void clear_group_bins(GroupBoundScratch& scratch, std::uint32_t thread,
@@ -79,7 +82,7 @@ __device__ __forceinline__ std::int32_t group_shift(std::uint32_t span) {
 template <int kThreads, int kVectors, ValueType kType, class Found>
 __device__ __forceinline__ void find_group_bound(
     const ClusterSlice<kThreads, kVectors, kType>& slice, const RowSlots<kType>& slots,
-    const KeyMap<kType>& key_map, std::uint32_t num_groups, std::uint32_t rank,
+    const KeyMap<kType>& key_map, std::uint32_t num_groups, bool takes_all, std::uint32_t rank,
     GroupBoundScratch& scratch, Found&& found) {
   constexpr std::uint32_t kWarps = kThreads / kWarpThreads;
   constexpr int kMaxGroups = ClusterSlice<kThreads, kVectors, kType>::kMaxGroups;
@@ -87,7 +90,7 @@ __device__ __forceinline__ void find_group_bound(
   const std::uint32_t lane = threadIdx.x % kWarpThreads;
   const std::uint32_t warp = threadIdx.x / kWarpThreads;
 
-  const GroupBests<kMaxGroups> bests = slice.group_bests(slots, key_map, num_groups);
+  const GroupBests<kMaxGroups> bests = slice.group_bests(slots, key_map, num_groups, takes_all);
   std::uint32_t best = 0;
   std::uint32_t worst = ~0u;
 #pragma unroll
@@ -122,38 +125,34 @@ __device__ __forceinline__ void find_group_bound(
     if (warp == 0) {
       const detail::GroupPivot pivot = detail::search_group_bins(scratch.bins, num_left - 1);
       const std::uint32_t bin_high = high - (pivot.bin << shift);
-      const std::uint32_t num_spare = pivot.above + pivot.count - num_left;
-      GroupBoundStep next = GroupBoundStep::kDone;
-      if (pivot.count == 0) {
-        // Too few groups in all; or the range began too high.
-        if (is_first && low != 0) {
-          next = GroupBoundStep::kCount;
-          if (lane == 0) scratch.shift = detail::group_shift(best);
-        } else {
-          found(kNoComposite, best);
-        }
-      } else if (shift == 0 && num_spare > rank) {
-        next = GroupBoundStep::kPosition;
-        if (lane == 0) scratch.high = bin_high;
-      } else if (shift == 0 || num_spare <= rank / 8) {
-        const std::uint32_t span = (1u << shift) - 1;
-        found(Composite{bin_high < span ? 0 : bin_high - span} << 32, best);
-      } else {
-        next = GroupBoundStep::kCount;
-        if (lane == 0) {
+      const std::uint32_t span = (1u << shift) - 1;
+      const std::uint32_t num_spare = pivot.end - num_left;
+      const bool is_crowded = shift == 0 && num_spare > rank;
+      const bool is_wide = shift != 0 && num_spare > rank / 8;
+      const auto owner = static_cast<std::uint32_t>(pivot.owner);
+      const std::uint32_t key =
+          __shfl_sync(kAllLanes, bin_high < span ? 0 : bin_high - span, pivot.owner);
+      if (__any_sync(kAllLanes, lane == owner && (is_crowded || is_wide))) {
+        if (lane == owner) {
+          scratch.next = is_crowded ? GroupBoundStep::kPosition : GroupBoundStep::kCount;
           scratch.high = bin_high;
           scratch.shift = max(shift - GroupBoundScratch::kLog2Bins, 0);
           scratch.num_left = num_left - pivot.above;
         }
-      }
-      if (lane == 0) scratch.next = next;
-      if (next != GroupBoundStep::kDone) {
-        __syncwarp();
         detail::clear_group_bins(scratch, lane, kWarpThreads);
-      }
-      if (pivot.count == 0 && lane == 0) {
-        scratch.high = high;
-        scratch.num_left = num_left;
+      } else if (pivot.owner >= 0 || !is_first || low == 0) {
+        // Without an owner there are too few groups.
+        found(pivot.owner >= 0 ? Composite{key} << 32 : kNoComposite, best);
+        if (lane == 0) scratch.next = GroupBoundStep::kDone;
+      } else {
+        // The range began too high.
+        if (lane == 0) {
+          scratch.next = GroupBoundStep::kCount;
+          scratch.high = high;
+          scratch.shift = detail::group_shift(best);
+          scratch.num_left = num_left;
+        }
+        detail::clear_group_bins(scratch, lane, kWarpThreads);
       }
     }
     __syncthreads();
@@ -170,8 +169,9 @@ __device__ __forceinline__ void find_group_bound(
     const detail::GroupPivot pivot = detail::search_group_bins(scratch.bins, rank - 1);
     // Where registers hold too few of them, at any position.
     Composite bound = Composite{high} << 32;
-    if (pivot.count != 0) {
-      bound = composite_key(high, slice.last_position(slots, pivot.bin / kWarps, pivot.bin % kWarps));
+    if (pivot.owner >= 0) {
+      const std::uint32_t segment = __shfl_sync(kAllLanes, pivot.bin, pivot.owner);
+      bound = composite_key(high, slice.last_position(slots, segment / kWarps, segment % kWarps));
     }
     found(bound, best);
   }

@@ -73,6 +73,21 @@ class KeyThreshold {
     }
   }
 
+  // The same from the word itself: what orienting negates changes sides instead. kNegated is
+  // KeyMap::is_negated().
+  template <bool kNegated>
+  __device__ __forceinline__ std::uint32_t compare_raw(std::uint32_t word) const {
+    if constexpr (!kNegated || kType == ValueType::kInt32) {
+      return compare(word);
+    } else if constexpr (kType == ValueType::kBFloat16) {
+      return ptx::mask_ge_bf16x2(word, limit_ ^ 0x80008000u);
+    } else if constexpr (kType == ValueType::kFloat16) {
+      return ptx::mask_ge_f16x2(word, limit_ ^ 0x80008000u);
+    } else {
+      return ptx::mask_ge_f32(word, limit_ ^ 0x80000000u);
+    }
+  }
+
   __device__ std::uint32_t inverse() const { return inverse_; }
 
  private:

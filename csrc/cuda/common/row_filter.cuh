@@ -37,6 +37,18 @@ class HitMask {
     }
   }
 
+  // As add(), without orienting the words first. kNegated is KeyMap::is_negated().
+  template <bool kNegated>
+  __device__ __forceinline__ void add_raw(const KeyThreshold<kType>& threshold, uint4 bits,
+                                          int vector) {
+    const std::uint32_t words[kWordsPerVector] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int word = 0; word < kWordsPerVector; ++word) {
+      bits_ |= threshold.template compare_raw<kNegated>(words[word]) &
+               (kItems << (kWordsPerVector * vector + word));
+    }
+  }
+
   // As add(), for a threshold that is this vector's alone; finish() is not called then.
   __device__ __forceinline__ void add_finished(const KeyMap<kType>& key_map,
                                                const KeyThreshold<kType>& threshold, uint4 bits,
@@ -45,9 +57,13 @@ class HitMask {
     bits_ ^= threshold.inverse() & vector_bits(vector);
   }
 
-  // After the last add().
-  __device__ __forceinline__ void finish(const KeyThreshold<kType>& threshold) {
-    bits_ ^= threshold.inverse() & kAll;
+  // After the last add(), of the first `num_vectors` vectors.
+  __device__ __forceinline__ void finish(const KeyThreshold<kType>& threshold,
+                                         int num_vectors = kMaxVectors) {
+    const std::uint32_t added = num_vectors == kMaxVectors
+                                    ? kAll
+                                    : kItems * ((1u << (kWordsPerVector * num_vectors)) - 1);
+    bits_ ^= threshold.inverse() & added;
   }
   __device__ __forceinline__ void drop(int vector) {
     bits_ &= ~vector_bits(vector);

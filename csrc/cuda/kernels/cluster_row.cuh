@@ -62,9 +62,9 @@ __device__ __forceinline__ void collect_edges(const RowSlots<kType>& slots,
 
 // Brings what reaches some better bound into CTA 0's survivors; returns its number there. All
 // threads of the cluster call it.
-template <int kThreads, ValueType kType>
+template <int kThreads, int kVectors, ValueType kType>
 __device__ __noinline__ std::uint32_t repair_survivors(
-    ClusterPart<kThreads, kType> part, const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
+    ClusterPart<kThreads, kVectors, kType> part, const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
     Composite bound, std::uint32_t best_key, std::uint32_t num_wanted, std::uint32_t rank,
     std::uint32_t num_ctas, Composite* survivors, std::uint32_t capacity, ClusterRowSmem& smem) {
   Histogram& own = smem.finish.histogram;
@@ -116,7 +116,7 @@ __device__ __noinline__ std::uint32_t repair_survivors(
   clear_bins<kThreads>(own);
   __syncthreads();
   const CompositeList<kType> list{slots, key_map, survivors, capacity, &smem.num_listed};
-  part.template collect<0>(slots, key_map, BoundFilter<kType>(key_map, bound), list);
+  part.collect(slots, key_map, BoundFilter<kType>(key_map, bound), 0, list);
   if (rank == 0) collect_edges(slots, key_map, bound, list);
   ptx::cluster_arrive();
   ptx::cluster_wait();
@@ -147,17 +147,16 @@ __device__ __forceinline__ void order_by_position(Composite* winners, Composite*
   for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
     winners[i] = swap_halves(winners[i]);
   }
-  if (threadIdx.x == 0) scratch.list_size = 0;
   clear_bins<kThreads>(scratch.histogram);
   __syncthreads();
-  const RadixCursor cursor =
-      RadixCursor::over(Composite{~(num_items - 1)} << 32, ~Composite{0});
-  const bool is_binned =
-      place_winners<kThreads>({winners, threadIdx.x, num_winners, kThreads},
-                              (num_winners + kThreads - 1) / kThreads, num_winners, cursor, sorted,
-                              scratch);
+  const Composite last = Composite{~num_items} << 32;  // one behind: by that half alone
+  const HalfBins half_bins(last, ~0u, num_items);
+  const bool is_binned = place_winners<kThreads>(
+      {winners, threadIdx.x, num_winners, kThreads}, (num_winners + kThreads - 1) / kThreads,
+      num_winners, half_bins, [&] { return RadixCursor::over(last, ~Composite{0}); }, sorted,
+      scratch);
   if (is_binned) {
-    emit_ranked<kThreads>(sorted, num_winners, cursor, scratch.histogram,
+    emit_ranked<kThreads>(sorted, num_winners, half_bins, scratch.histogram,
                           [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
     __syncthreads();
     for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
@@ -178,15 +177,21 @@ template <class Policy, ValueType kType>
 __device__ __forceinline__ void finish_cluster_row(
     const TopkParams& params, const KeyMap<kType>& key_map, const RowSlots<kType>& slots,
     const RowOutput<kType>& output, const SurvivorView& view, std::uint32_t most,
-    std::uint32_t num_wanted, const RadixCursor& cursor, Composite* winners, Composite* spare,
-    FinishScratch& scratch) {
+    std::uint32_t num_wanted, Composite bound, std::uint32_t best_key, Composite* winners,
+    Composite* spare, FinishScratch& scratch) {
   constexpr int kThreads = Policy::kThreads;
   const bool poisons = is_floating(kType) && params.nan_rule == NanRule::kPoison;
   bool is_poisoned = false;
-  const bool is_binned =
-      place_winners<kThreads>(view, most, num_wanted, cursor, winners, scratch);
+  const HalfBins half_bins(bound, best_key, slots.num_items());
+  const bool is_binned = place_winners<kThreads>(
+      view, most, num_wanted, half_bins,
+      [&] {
+        return RadixCursor::above(bound, RadixCursor::best_of_key(best_key),
+                                  KeyMap<kType>::kMaxKey, slots.num_items());
+      },
+      winners, scratch);
   if (params.order == Order::kValue && is_binned) {
-    emit_ranked<kThreads>(winners, num_wanted, cursor, scratch.histogram,
+    emit_ranked<kThreads>(winners, num_wanted, half_bins, scratch.histogram,
                           [&](std::uint32_t place, Composite winner) {
                             spare[place] = winner;
                           });
@@ -215,6 +220,7 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
     cluster_row_kernel(const __grid_constant__ TopkParams params, ClusterRowShape shape) {
   constexpr int kThreads = Policy::kThreads;
   using Slice = ClusterSlice<kThreads, Policy::kVectors, kType>;
+  using Part = typename Slice::Part;
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<ClusterRowSmem*>(dynamic_smem);
   auto* survivors = reinterpret_cast<Composite*>(dynamic_smem + sizeof(ClusterRowSmem));
@@ -240,17 +246,22 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
                          num_ctas * sizeof(ClusterBound));
     ptx::mbarrier_arrive(ptx::shared_address(&smem.verdict_barrier), sizeof smem.verdict);
     smem.num_listed = 0;
-    smem.finish.list_size = 0;
   }
-  ptx::cluster_wait();  // every CTA's barriers are there
-  ptx::wait_for_dependencies();
-
+  ptx::cluster_wait();  // every CTA's barriers are there; behind it L1 is empty
+  // Nothing but the row itself is the predecessor's work where no window or table is given: then all
+  // that comes before the loads may overlap with its end.
+  const bool has_row_vectors = params.begin.data != nullptr || params.end.data != nullptr ||
+                               params.index_offset.data != nullptr || params.page_table != nullptr;
+  if (has_row_vectors) ptx::wait_for_dependencies();
   const std::int64_t row = blockIdx.x >> shape.log2_ctas;
   const RowView view = row_view(params, row);
   const KeyMap<kType> key_map(params);
   const RowSlots<kType> slots(params, view, row);
-  const Slice slice(slots, rank, num_ctas);
   const RowOutput<kType> output(params, view, row);
+  const Part part(slots, rank, shape.log2_ctas);
+  if (!has_row_vectors) ptx::wait_for_dependencies();
+  const Slice slice(slots, part);
+  if (part.num_layers() > 1) part.prefetch(slots, rank, Policy::kPrefetchedLayers);
   const std::uint32_t num_items = slots.num_items();
   const auto num_wanted =
       static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
@@ -259,7 +270,7 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
     return;
   }
 
-  find_group_bound(slice, slots, key_map, shape.groups_per_thread,
+  find_group_bound(slice, slots, key_map, shape.groups_per_thread, shape.groups_take_all,
                    (num_wanted + num_ctas - 1) >> shape.log2_ctas, smem.group_bound,
                    [&](Composite bound, std::uint32_t best_key) {
                      if (lane >= num_ctas) return;
@@ -304,8 +315,6 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
                      composite_key(key_map.key(first_bits), first),
                      composite_key(key_map.key(second_bits), second), lists_barrier);
   }
-  const RadixCursor cursor = RadixCursor::above(bound, RadixCursor::best_of_key(best_key),
-                                                KeyMap<kType>::kMaxKey, num_items);
   SurvivorView own_view;
   std::uint32_t most;
   bool is_complete;
@@ -335,14 +344,14 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
   }
   if (!is_complete) {
     const std::uint32_t num_survivors = detail::repair_survivors<kThreads>(
-        static_cast<const ClusterPart<kThreads, kType>&>(slice), slots, key_map, bound, best_key,
-        num_wanted, rank, num_ctas, survivors, capacity, smem);
+        part, slots, key_map, bound, best_key, num_wanted, rank, num_ctas, survivors, capacity,
+        smem);
     if (rank != 0) return;
     own_view = {survivors, threadIdx.x, num_survivors, kThreads};
     most = (num_survivors + kThreads - 1) / kThreads;
   }
   detail::finish_cluster_row<Policy>(params, key_map, slots, output, own_view, most, num_wanted,
-                                     cursor, winners, survivors, smem.finish);
+                                     bound, best_key, winners, survivors, smem.finish);
 }
 
 }  // namespace deepselect::cuda

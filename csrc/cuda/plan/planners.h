@@ -28,6 +28,8 @@ bool split_radix_can_serve(const TopkParams& params, const DeviceLimits& limits)
 Plan plan_split_radix(const TopkParams& params, const DeviceLimits& limits);
 
 bool cluster_row_can_serve(const TopkParams& params, const DeviceLimits& limits);
+// Whether the device also holds the clusters of all rows at once.
+bool cluster_row_in_one_wave(const TopkParams& params, const DeviceLimits& limits);
 Plan plan_cluster_row(const TopkParams& params, const DeviceLimits& limits);
 
 }  // namespace deepselect::cuda

@@ -20,6 +20,17 @@ __device__ __forceinline__ std::uint32_t mask_le_bf16x2(std::uint32_t a, std::ui
 #endif
 }
 
+// The same with a >= b.
+__device__ __forceinline__ std::uint32_t mask_ge_bf16x2(std::uint32_t a, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 900
+  std::uint32_t mask;
+  asm("set.ge.u32.bf16x2 %0, %1, %2;" : "=r"(mask) : "r"(a), "r"(b));
+  return mask;
+#else
+  return mask_le_bf16x2(b, a);
+#endif
+}
+
 // set.le.u32.f16x2 (PTX ISA 9.7.4, sm_53): as above on two packed float16.
 __device__ __forceinline__ std::uint32_t mask_le_f16x2(std::uint32_t a, std::uint32_t b) {
   std::uint32_t mask;
@@ -27,10 +38,22 @@ __device__ __forceinline__ std::uint32_t mask_le_f16x2(std::uint32_t a, std::uin
   return mask;
 }
 
+__device__ __forceinline__ std::uint32_t mask_ge_f16x2(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t mask;
+  asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(mask) : "r"(a), "r"(b));
+  return mask;
+}
+
 // setp.le.f32 (PTX ISA 9.7.3.15) without .ftz whatever the compiler's flags, as a mask.
 __device__ __forceinline__ std::uint32_t mask_le_f32(std::uint32_t a, std::uint32_t b) {
   std::uint32_t mask;
   asm("set.le.u32.f32 %0, %1, %2;" : "=r"(mask) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
+  return mask;
+}
+
+__device__ __forceinline__ std::uint32_t mask_ge_f32(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t mask;
+  asm("set.ge.u32.f32 %0, %1, %2;" : "=r"(mask) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
   return mask;
 }
 

@@ -42,6 +42,19 @@ struct SplitStreamTime {
   }
 };
 
+// cluster_row, all rows at once: a cluster reads its row, all of them share the memory. Fitted to 1
+// to 64 rows of 64 K to 1 M bf16, k 512, on the same device.
+struct ClusterRowTime {
+  static constexpr double kFixedUs = 4.6;
+  static constexpr double kCtaBytesPerUs = 40e3;
+  static constexpr double kDeviceBytesPerUs = 5e6;
+
+  static constexpr double us(std::int64_t num_rows, double row_bytes, std::int32_t cluster_ctas) {
+    return kFixedUs + row_bytes / cluster_ctas / kCtaBytesPerUs +
+           static_cast<double>(num_rows) * row_bytes / kDeviceBytesPerUs;
+  }
+};
+
 // k beyond the streaming variants: row_radix once there are rows enough, split_radix below. Not
 // measured yet.
 struct LargeKChoice {

@@ -10,6 +10,9 @@ struct ClusterRowPolicy {
   static constexpr int kThreads = kThreadsValue;
   static constexpr int kVectors = kVectorsValue;  // 16-byte vectors of the row in a thread's registers
 
+  // Brought into L2 while the bound is searched: up to this many times what registers hold.
+  static constexpr int kPrefetchedLayers = 4;
+
   static constexpr bool is_valid() {
     return kThreads % 32 == 0 && kThreads <= 1024 && kThreads >= 16 * 16 &&
            (kVectors == 2 || kVectors == 4 || kVectors == 8 || kVectors == 16);
@@ -26,8 +29,11 @@ static_assert(ClusterRow2::is_valid() && ClusterRow4::is_valid() && ClusterRow8:
 struct ClusterRowTuning {
   static constexpr std::int64_t kMaxK = 4096;
 
-  // Groups of a CTA for each of its part of the k best: the more, the fewer survivors.
+  // Groups of a CTA for each of its part of the k best: the more, the fewer survivors; with fewer
+  // than the minimum, the bound lets most of the row through.
   static constexpr std::int64_t kGroupsPerWanted = 4;
+  static constexpr std::int64_t kMinGroupsPerWanted = 2;
+  static constexpr std::int32_t kMaxGroupsPerThread = 4;
   // Room for the survivors of a CTA: enough for rows whose best elements all lie side by side, where
   // all 8 items of a vector survive and not one, as long as the cluster has no more than
   // kSurvivors.
@@ -36,10 +42,15 @@ struct ClusterRowTuning {
   static constexpr std::int64_t kSurvivors = 8192;
   static constexpr std::int64_t kMinRegion = 512;
 
-  // Clusters of 16 from here on, where all rows fit at once.
-  static constexpr std::int64_t kLargeClusterBytes = 512 << 10;
-  static constexpr std::int32_t kLargeCluster = 16;
+  // Where registers hold one layer of several, the bound of that layer lets as many times more
+  // survivors through. Up to this many times k, that costs less than another reading of the rest.
+  static constexpr std::int64_t kMaxLayeredK = 2560;
+
+  // More CTAs than kCluster from these many bytes of a row on; fewer where not all rows would be
+  // served at once.
+  static constexpr std::int64_t kLargeClusterBytes = 256 << 10;
   static constexpr std::int32_t kCluster = 8;
+  static constexpr std::int32_t kMaxLog2Ctas = 4;
 };
 
 }  // namespace deepselect::cuda
