@@ -9,8 +9,9 @@ namespace {
 
 using Tuning = ClusterRowTuning;
 
+// Whole slots: those that reach beyond the row are not among a thread's vectors.
 std::int64_t row_slots(const TopkParams& params) {
-  return params.num_cols * value_bytes(params.value_type) / 16 + 1;
+  return params.num_cols * value_bytes(params.value_type) / 16;
 }
 
 std::int64_t wanted_per_cta(const TopkParams& params, std::int64_t num_ctas) {
