@@ -2,7 +2,9 @@
 // whole device waits for: phases as in finish.cuh, in as few and as short steps as possible.
 //
 // Survivors stay in registers between the histogram and the output. The addition to a bin tells a
-// survivor's rank among the bin's, so its place is a look-up of the bin's start.
+// survivor's rank among the bin's, so its place is a look-up of the bin's start. There are as few
+// bins as suffice, by one half of the composites: by key, and a second time by position where too
+// many have the key of the k-th best.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +31,28 @@ struct SurvivorView {
   }
 };
 
+// What is known of survivors, or of composites with their halves exchanged.
+struct SurvivorRange {
+  Composite low;            // none is worse
+  std::uint32_t best_key;   // few have a better one
+  std::uint32_t max_key;    // none has
+  std::uint32_t num_items;  // positions of the window; 0: the low halves may be anything
+};
+
 // The bins of composites of a range, bin 0 the best, by either half of them.
 class HalfBins {
  public:
   static constexpr int kLog2Bins = 9;
   static constexpr std::uint32_t kBins = 1u << kLog2Bins;
 
-  // Of composites from `low` up: by key, and what is better than `best_key` in bin 0; by position
-  // where all keys but those are `best_key`. The window has `num_items` positions.
-  __device__ __forceinline__ HalfBins(Composite low, std::uint32_t best_key,
-                                      std::uint32_t num_items)
-      : best_key_(best_key), by_position_(key_of(low) == best_key) {
-    const auto low_position = static_cast<std::uint32_t>(low);
-    top_ = by_position_ ? ~0u : best_key;
-    const std::uint32_t bottom = by_position_ ? max(low_position, ~(num_items - 1)) : key_of(low);
+  // By key, and what is better than the best key in bin 0; by position where all keys but those are
+  // the best one.
+  __device__ __forceinline__ explicit HalfBins(const SurvivorRange& range)
+      : best_key_(range.best_key), by_position_(key_of(range.low) == range.best_key) {
+    top_ = by_position_ ? ~0u : best_key_;
+    const std::uint32_t bottom =
+        by_position_ ? max(static_cast<std::uint32_t>(range.low), ~(range.num_items - 1))
+                     : key_of(range.low);
     shift_ = max(32 - kLog2Bins - __clz(static_cast<int>(top_ - bottom)), 0);
   }
 
@@ -50,6 +60,12 @@ class HalfBins {
     const std::uint32_t key = key_of(composite);
     if (key >= best_key_ && !(by_position_ && key == best_key_)) return 0;
     return (top_ - (by_position_ ? static_cast<std::uint32_t>(composite) : key)) >> shift_;
+  }
+
+  // Whether a bin is of one key, and that key.
+  __device__ __forceinline__ bool is_of_one_key() const { return !by_position_ && shift_ == 0; }
+  __device__ __forceinline__ std::uint32_t key_of_bin(std::uint32_t bin) const {
+    return top_ - bin;
   }
 
  private:
@@ -172,85 +188,104 @@ __device__ __forceinline__ void find_half_bin(Histogram& histogram, std::uint32_
 
 }  // namespace detail
 
-// Puts the `k` best into `winners`. All threads of the CTA call it; at most kBatch survivors per
-// thread; the first HalfBins::kBins bins are empty and `is_crowded` is zero, a barrier before.
-// Ends with a barrier. Returns whether the winners of each bin lie together from the bin's start
-// on, few enough for emit_ranked(); otherwise they come in no order.
-template <int kThreads, int kBatch, class MakeCursor>
+namespace detail {
+
+// place_winners() for at most kBatch survivors per thread.
+template <int kThreads, int kBatch>
 __device__ __forceinline__ bool place_batch(const SurvivorView& view, std::uint32_t k,
-                                            const HalfBins& half_bins, MakeCursor&& make_cursor,
-                                            Composite* winners, FinishScratch& scratch) {
+                                            const SurvivorRange& range, Composite* winners,
+                                            FinishScratch& scratch) {
   Histogram& histogram = scratch.histogram;
+  HalfBins half_bins(range);
   Composite composites[kBatch];
-  std::uint32_t bins[kBatch];
+  std::uint32_t bins[kBatch];  // HalfBins::kBins: placed, or lost
   std::uint32_t ranks[kBatch];
 #pragma unroll
   for (int j = 0; j < kBatch; ++j) {
     const std::uint32_t i = view.first + j * view.step;
     composites[j] = i < view.end ? view.data[i] : kNoComposite;
+    bins[j] = i < view.end ? half_bins.bin(composites[j]) : HalfBins::kBins;
   }
+  std::uint32_t num_above = 0;  // winners in better bins than those of this round
+  for (bool is_first = true;; is_first = false) {
 #pragma unroll
-  for (int j = 0; j < kBatch; ++j) {
-    bins[j] = HalfBins::kBins;
-    ranks[j] = 0;
-    if (view.first + j * view.step < view.end) {
-      bins[j] = half_bins.bin(composites[j]);
-      ranks[j] = atomicAdd(&histogram.bins[bins[j]], 1u);
+    for (int j = 0; j < kBatch; ++j) {
+      ranks[j] = bins[j] < HalfBins::kBins ? atomicAdd(&histogram.bins[bins[j]], 1u) : 0;
     }
-  }
-  detail::find_half_bin<kThreads>(histogram, k - 1);
-  const std::uint32_t pivot_bin = histogram.pivot_bin;
-  const std::uint32_t pivot_count = histogram.pivot_count;
-  const std::uint32_t pivot_start = histogram.pivot_above;
-  const std::uint32_t num_wanted = k - pivot_start;
-  const bool take_all = num_wanted == pivot_count;
-  const bool use_list = !take_all && pivot_count <= FinishScratch::kListCapacity;
-  const bool is_crowded = histogram.is_crowded != 0;
-  const std::uint32_t end_bin = pivot_bin + (take_all ? 1 : 0);
+    find_half_bin<kThreads>(histogram, k - 1 - num_above);
+    const std::uint32_t pivot_bin = histogram.pivot_bin;
+    const std::uint32_t pivot_count = histogram.pivot_count;
+    const std::uint32_t pivot_start = num_above + histogram.pivot_above;
+    const std::uint32_t num_wanted = k - pivot_start;
+    const bool take_all = num_wanted == pivot_count;
+    const bool use_list = !take_all && pivot_count <= FinishScratch::kListCapacity;
+    const bool is_ordered = is_first && histogram.is_crowded == 0;
+    const std::uint32_t end_bin = pivot_bin + (take_all ? 1 : 0);
 #pragma unroll
-  for (int j = 0; j < kBatch; ++j) {
-    if (bins[j] < end_bin) {
-      winners[histogram.bins[bins[j]] + ranks[j]] = composites[j];
-    } else if (use_list && bins[j] == pivot_bin) {
-      scratch.list[ranks[j]] = composites[j];
+    for (int j = 0; j < kBatch; ++j) {
+      if (bins[j] < end_bin) {
+        winners[num_above + histogram.bins[bins[j]] + ranks[j]] = composites[j];
+      } else if (use_list && bins[j] == pivot_bin) {
+        scratch.list[ranks[j]] = composites[j];
+      }
     }
-  }
-  __syncthreads();
-  if (take_all) return !is_crowded;
-  if (use_list) {
-    detail::rank_list_by_warps<kThreads>(
-        scratch, pivot_count, num_wanted, pivot_start,
-        [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
     __syncthreads();
-    return !is_crowded;
+    if (take_all) return is_ordered;
+    if (use_list) {
+      rank_list_by_warps<kThreads>(
+          scratch, pivot_count, num_wanted, pivot_start,
+          [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
+      __syncthreads();
+      return is_ordered;
+    }
+    if (!half_bins.is_of_one_key()) break;
+
+    // Equal keys: once more by position.
+    const std::uint32_t key = half_bins.key_of_bin(pivot_bin);
+    half_bins = HalfBins({max(range.low, Composite{key} << 32), key, key, range.num_items});
+    num_above = pivot_start;
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      bins[j] = bins[j] == pivot_bin ? half_bins.bin(composites[j]) : HalfBins::kBins;
+    }
+    clear_bins<kThreads>(histogram);
+    __syncthreads();
   }
-  detail::place_in_rounds<kThreads>(view, k, make_cursor(), winners, scratch);
+  place_in_rounds<kThreads>(view, k,
+                            RadixCursor::above(range.low, RadixCursor::best_of_key(range.best_key),
+                                               range.max_key, range.num_items),
+                            winners, scratch);
   return false;
 }
 
-// The same for any number of survivors; `most` is the largest number that a thread looks at.
-// `make_cursor()` makes a RadixCursor over all of them.
-template <int kThreads, class MakeCursor>
-__device__ __forceinline__ bool place_winners(const SurvivorView& view, std::uint32_t most,
-                                              std::uint32_t k, const HalfBins& half_bins,
-                                              MakeCursor&& make_cursor, Composite* winners,
-                                              FinishScratch& scratch) {
-  if (most <= 2) {
-    return place_batch<kThreads, 2>(view, k, half_bins, make_cursor, winners, scratch);
-  }
-  if (most <= 8) {
-    return place_batch<kThreads, 8>(view, k, half_bins, make_cursor, winners, scratch);
-  }
-  detail::place_in_rounds<kThreads>(view, k, make_cursor(), winners, scratch);
+}  // namespace detail
+
+// Puts the `k` best into `winners`; `most` is the largest number of survivors that a thread looks
+// at. All threads of the CTA call it; the bins are empty, a barrier before. Ends with a barrier.
+// Returns whether the winners of each bin of HalfBins(range) lie together from the bin's start on,
+// few enough for emit_ranked(); otherwise they come in no order.
+template <int kThreads>
+__device__ __noinline__ bool place_winners(SurvivorView view, std::uint32_t most, std::uint32_t k,
+                                           SurvivorRange range, Composite* winners,
+                                           FinishScratch& scratch) {
+  if (most <= 2) return detail::place_batch<kThreads, 2>(view, k, range, winners, scratch);
+  if (most <= 8) return detail::place_batch<kThreads, 8>(view, k, range, winners, scratch);
+  if (most <= 16) return detail::place_batch<kThreads, 16>(view, k, range, winners, scratch);
+  detail::place_in_rounds<kThreads>(view, k,
+                                    RadixCursor::above(range.low,
+                                                       RadixCursor::best_of_key(range.best_key),
+                                                       range.max_key, range.num_items),
+                                    winners, scratch);
   return false;
 }
 
 // Hands each of the winners that place_winners() has ordered by bin to `emit(place, composite)`,
-// places being ranks. All threads of the CTA call it; `half_bins` as they were given there.
+// places being ranks. All threads of the CTA call it; `range` as it was given there.
 template <int kThreads, class Emit>
 __device__ __forceinline__ void emit_ranked(const Composite* winners, std::uint32_t k,
-                                            const HalfBins& half_bins, const Histogram& histogram,
+                                            const SurvivorRange& range, const Histogram& histogram,
                                             Emit&& emit) {
+  const HalfBins half_bins(range);
 #pragma unroll 1
   for (std::uint32_t i = threadIdx.x; i < k; i += kThreads) {
     const Composite winner = winners[i];

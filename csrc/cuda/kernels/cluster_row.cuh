@@ -149,14 +149,13 @@ __device__ __forceinline__ void order_by_position(Composite* winners, Composite*
   }
   clear_bins<kThreads>(scratch.histogram);
   __syncthreads();
-  const Composite last = Composite{~num_items} << 32;  // one behind: by that half alone
-  const HalfBins half_bins(last, ~0u, num_items);
+  // From one behind the last, so that the bins are by that half alone.
+  const SurvivorRange range{Composite{~num_items} << 32, ~0u, ~0u, 0};
   const bool is_binned = place_winners<kThreads>(
       {winners, threadIdx.x, num_winners, kThreads}, (num_winners + kThreads - 1) / kThreads,
-      num_winners, half_bins, [&] { return RadixCursor::over(last, ~Composite{0}); }, sorted,
-      scratch);
+      num_winners, range, sorted, scratch);
   if (is_binned) {
-    emit_ranked<kThreads>(sorted, num_winners, half_bins, scratch.histogram,
+    emit_ranked<kThreads>(sorted, num_winners, range, scratch.histogram,
                           [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
     __syncthreads();
     for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
@@ -177,21 +176,14 @@ template <class Policy, ValueType kType>
 __device__ __forceinline__ void finish_cluster_row(
     const TopkParams& params, const KeyMap<kType>& key_map, const RowSlots<kType>& slots,
     const RowOutput<kType>& output, const SurvivorView& view, std::uint32_t most,
-    std::uint32_t num_wanted, Composite bound, std::uint32_t best_key, Composite* winners,
-    Composite* spare, FinishScratch& scratch) {
+    std::uint32_t num_wanted, const SurvivorRange& range, Composite* winners, Composite* spare,
+    FinishScratch& scratch) {
   constexpr int kThreads = Policy::kThreads;
   const bool poisons = is_floating(kType) && params.nan_rule == NanRule::kPoison;
   bool is_poisoned = false;
-  const HalfBins half_bins(bound, best_key, slots.num_items());
-  const bool is_binned = place_winners<kThreads>(
-      view, most, num_wanted, half_bins,
-      [&] {
-        return RadixCursor::above(bound, RadixCursor::best_of_key(best_key),
-                                  KeyMap<kType>::kMaxKey, slots.num_items());
-      },
-      winners, scratch);
+  const bool is_binned = place_winners<kThreads>(view, most, num_wanted, range, winners, scratch);
   if (params.order == Order::kValue && is_binned) {
-    emit_ranked<kThreads>(winners, num_wanted, half_bins, scratch.histogram,
+    emit_ranked<kThreads>(winners, num_wanted, range, scratch.histogram,
                           [&](std::uint32_t place, Composite winner) {
                             spare[place] = winner;
                           });
@@ -351,7 +343,8 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
     most = (num_survivors + kThreads - 1) / kThreads;
   }
   detail::finish_cluster_row<Policy>(params, key_map, slots, output, own_view, most, num_wanted,
-                                     bound, best_key, winners, survivors, smem.finish);
+                                     {bound, best_key, KeyMap<kType>::kMaxKey, num_items}, winners,
+                                     survivors, smem.finish);
 }
 
 }  // namespace deepselect::cuda
