@@ -16,8 +16,9 @@ enum class Variant : std::uint8_t {
   kClusterRow,    // one cluster of CTAs per row, in registers; few long rows
 };
 
-constexpr Variant kAllVariants[] = {Variant::kRowRadix, Variant::kRowRegisters, Variant::kRowStream,
-                                    Variant::kSplitStream, Variant::kSplitRadix, Variant::kClusterRow};
+constexpr Variant kAllVariants[] = {Variant::kRowRadix,   Variant::kRowRegisters,
+                                    Variant::kRowStream,  Variant::kSplitStream,
+                                    Variant::kSplitRadix, Variant::kClusterRow};
 
 constexpr const char* variant_name(Variant variant) {
   switch (variant) {

@@ -131,9 +131,9 @@ void check_cluster_row() {
     std::int64_t rows, cols;
     std::int32_t cluster_ctas, vectors;
   };
-  for (const Expected& expected : {Expected{1, 65536, 8, 2}, Expected{1, 1 << 18, 16, 4},
-                                   Expected{8, 1 << 18, 8, 8}, Expected{16, 65536, 4, 4},
-                                   Expected{64, 65536, 2, 8}, Expected{1, 1 << 20, 16, 16}}) {
+  for (const Expected& expected :
+       {Expected{1, 65536, 8, 2}, Expected{1, 1 << 18, 16, 4}, Expected{8, 1 << 18, 8, 8},
+        Expected{16, 65536, 4, 4}, Expected{64, 65536, 2, 8}, Expected{1, 1 << 20, 16, 16}}) {
     const Plan plan = make_plan(call(expected.rows, expected.cols, 512), kH200);
     EXPECT(plan.variant == Variant::kClusterRow);
     EXPECT(plan.cluster_ctas == expected.cluster_ctas);
@@ -146,8 +146,10 @@ void check_cluster_row() {
   // The bound needs more groups than each CTA's part of k: two CTAs would not have them.
   EXPECT(make_plan(call(16, 16384, 2048), kH200, Variant::kClusterRow).cluster_ctas > 2);
   // More than registers hold: the bound of a part suffices only where it lets few through.
-  EXPECT(!make_plan(call(8, 1 << 20, 512), kH200, Variant::kClusterRow).cluster_row.groups_take_all);
-  EXPECT(make_plan(call(8, 1 << 20, 2048), kH200, Variant::kClusterRow).cluster_row.groups_take_all);
+  EXPECT(
+      !make_plan(call(8, 1 << 20, 512), kH200, Variant::kClusterRow).cluster_row.groups_take_all);
+  EXPECT(
+      make_plan(call(8, 1 << 20, 2048), kH200, Variant::kClusterRow).cluster_row.groups_take_all);
 
   for (const DeviceLimits& limits : kDevices) {
     for (std::int64_t k : {1, 512, 2048, 4096}) {

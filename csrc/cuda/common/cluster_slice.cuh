@@ -1,8 +1,8 @@
 // A CTA's share of a row that a cluster reads: in registers what fits, the rest from memory.
 //
-// Whole slots are dealt out in segments of a warp's 32 (512 bytes), round robin over the CTAs of the
-// cluster and then over their warps. So every CTA and every thread has its part of any region of
-// the row, and the best elements spread evenly even where they lie close together. For the same
+// Whole slots are dealt out in segments of a warp's 32 (512 bytes), round robin over the CTAs of
+// the cluster and then over their warps. So every CTA and every thread has its part of any region
+// of the row, and the best elements spread evenly even where they lie close together. For the same
 // reason a thread holds every n-th of its vectors in registers where it cannot hold all.
 #pragma once
 
@@ -89,8 +89,8 @@ struct CompositeList {
   }
 };
 
-// Which slots are a thread's, and passes over them that read memory. Vectors are numbered so that the
-// first kVectors are those for the registers, the others follow in layers of as many.
+// Which slots are a thread's, and passes over them that read memory. Vectors are numbered so that
+// the first kVectors are those for the registers, the others follow in layers of as many.
 template <int kThreads, int kVectors, ValueType kType>
 class ClusterPart {
  public:
@@ -114,7 +114,8 @@ class ClusterPart {
     return first_slot_ + (vector * num_layers_ + layer) * layer_step_;
   }
 
-  // The last position of a warp's segment of the first layer; in the row, or behind its whole slots.
+  // The last position of a warp's segment of the first layer; in the row, or behind its whole
+  // slots.
   __device__ __forceinline__ std::uint32_t last_position(const RowSlots<kType>& slots,
                                                          std::uint32_t vector,
                                                          std::uint32_t warp) const {
@@ -139,7 +140,8 @@ class ClusterPart {
     }
   }
 
-  // Calls `body(tile, vector, layer)` for the layers from `first_layer` on, kTile vectors at a time.
+  // Calls `body(tile, vector, layer)` for the layers from `first_layer` on, kTile vectors at a
+  // time.
   template <int kTile, class Body>
   __device__ __forceinline__ void read(const RowSlots<kType>& slots, std::uint32_t first_layer,
                                        Body&& body) const {

@@ -1,10 +1,10 @@
 // A bound that cannot fail: where `rank` groups of a CTA's elements have a best that reaches it, so
-// do at least `rank` elements. The best of the rank asked for is found in a histogram of as few bins
-// as one warp can search.
+// do at least `rank` elements. The best of the rank asked for is found in a histogram of as few
+// bins as one warp can search.
 //
-// Where far more groups reach the key found, because their bests are equal, the bound is that key up
-// to a position: the elements that reach it are counted by segments of a warp's slots, in order of
-// position, until there are `rank`.
+// Where far more groups reach the key found, because their bests are equal, the bound is that key
+// up to a position: the elements that reach it are counted by segments of a warp's slots, in order
+// of position, until there are `rank`.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +56,8 @@ __device__ __forceinline__ GroupPivot search_group_bins(const std::uint32_t* bin
       pivot.above = before + ends[i];
     }
   }
-  pivot.owner = __ffs(static_cast<int>(
-                    __ballot_sync(kAllLanes, rank_here < ends[kBinsPerLane - 1]))) -
-                1;
+  pivot.owner =
+      __ffs(static_cast<int>(__ballot_sync(kAllLanes, rank_here < ends[kBinsPerLane - 1]))) - 1;
   return pivot;
 }
 

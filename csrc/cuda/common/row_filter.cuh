@@ -60,14 +60,11 @@ class HitMask {
   // After the last add(), of the first `num_vectors` vectors.
   __device__ __forceinline__ void finish(const KeyThreshold<kType>& threshold,
                                          int num_vectors = kMaxVectors) {
-    const std::uint32_t added = num_vectors == kMaxVectors
-                                    ? kAll
-                                    : kItems * ((1u << (kWordsPerVector * num_vectors)) - 1);
+    const std::uint32_t added =
+        num_vectors == kMaxVectors ? kAll : kItems * ((1u << (kWordsPerVector * num_vectors)) - 1);
     bits_ ^= threshold.inverse() & added;
   }
-  __device__ __forceinline__ void drop(int vector) {
-    bits_ &= ~vector_bits(vector);
-  }
+  __device__ __forceinline__ void drop(int vector) { bits_ &= ~vector_bits(vector); }
   // Of two masks: the items of vector `vector` before `num_items` as in this one, the others as in
   // `behind`.
   __device__ __forceinline__ void replace_behind(int vector, std::uint32_t num_items,

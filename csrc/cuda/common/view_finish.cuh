@@ -271,11 +271,11 @@ __device__ __noinline__ bool place_winners(SurvivorView view, std::uint32_t most
   if (most <= 2) return detail::place_batch<kThreads, 2>(view, k, range, winners, scratch);
   if (most <= 8) return detail::place_batch<kThreads, 8>(view, k, range, winners, scratch);
   if (most <= 16) return detail::place_batch<kThreads, 16>(view, k, range, winners, scratch);
-  detail::place_in_rounds<kThreads>(view, k,
-                                    RadixCursor::above(range.low,
-                                                       RadixCursor::best_of_key(range.best_key),
-                                                       range.max_key, range.num_items),
-                                    winners, scratch);
+  detail::place_in_rounds<kThreads>(
+      view, k,
+      RadixCursor::above(range.low, RadixCursor::best_of_key(range.best_key), range.max_key,
+                         range.num_items),
+      winners, scratch);
   return false;
 }
 

@@ -12,9 +12,9 @@
 // report to a barrier there (mbarrier): a CTA waits three times, never for the whole cluster.
 //
 // The bound lets about 1.3 k survivors through, and too many only of inputs whose best elements are
-// equal or in few groups. Then CTA 0's verdict is a repair: the CTAs count what reaches the bound in
-// one histogram, in bins of composites (value, position), until the k-th best's bin and the better
-// ones hold few enough, and list these. Composites are distinct, so bins of one end this.
+// equal or in few groups. Then CTA 0's verdict is a repair: the CTAs count what reaches the bound
+// in one histogram, in bins of composites (value, position), until the k-th best's bin and the
+// better ones hold few enough, and list these. Composites are distinct, so bins of one end this.
 //
 // Parts of a row that registers do not hold are read again from memory, mostly L2, for phase 3.
 //
@@ -64,13 +64,13 @@ __device__ __forceinline__ void collect_edges(const RowSlots<kType>& slots,
 // threads of the cluster call it.
 template <int kThreads, int kVectors, ValueType kType>
 __device__ __noinline__ std::uint32_t repair_survivors(
-    ClusterPart<kThreads, kVectors, kType> part, const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-    Composite bound, std::uint32_t best_key, std::uint32_t num_wanted, std::uint32_t rank,
-    std::uint32_t num_ctas, Composite* survivors, std::uint32_t capacity, ClusterRowSmem& smem) {
+    ClusterPart<kThreads, kVectors, kType> part, const RowSlots<kType>& slots,
+    const KeyMap<kType>& key_map, Composite bound, std::uint32_t best_key, std::uint32_t num_wanted,
+    std::uint32_t rank, std::uint32_t num_ctas, Composite* survivors, std::uint32_t capacity,
+    ClusterRowSmem& smem) {
   Histogram& own = smem.finish.histogram;
-  RadixCursor cursor =
-      RadixCursor::above(bound, RadixCursor::best_of_key(best_key), KeyMap<kType>::kMaxKey,
-                         slots.num_items());
+  RadixCursor cursor = RadixCursor::above(bound, RadixCursor::best_of_key(best_key),
+                                          KeyMap<kType>::kMaxKey, slots.num_items());
   for (;;) {
     clear_bins<kThreads>(own);
     __syncthreads();
@@ -141,8 +141,7 @@ __device__ __noinline__ std::uint32_t repair_survivors(
 template <int kThreads>
 __device__ __forceinline__ void order_by_position(Composite* winners, Composite* sorted,
                                                   std::uint32_t num_winners,
-                                                  std::uint32_t num_items,
-                                                  FinishScratch& scratch) {
+                                                  std::uint32_t num_items, FinishScratch& scratch) {
   // Halves exchanged, the order of positions is that of composites.
   for (std::uint32_t i = threadIdx.x; i < num_winners; i += kThreads) {
     winners[i] = swap_halves(winners[i]);
@@ -151,9 +150,9 @@ __device__ __forceinline__ void order_by_position(Composite* winners, Composite*
   __syncthreads();
   // From one behind the last, so that the bins are by that half alone.
   const SurvivorRange range{Composite{~num_items} << 32, ~0u, ~0u, 0};
-  const bool is_binned = place_winners<kThreads>(
-      {winners, threadIdx.x, num_winners, kThreads}, (num_winners + kThreads - 1) / kThreads,
-      num_winners, range, sorted, scratch);
+  const bool is_binned = place_winners<kThreads>({winners, threadIdx.x, num_winners, kThreads},
+                                                 (num_winners + kThreads - 1) / kThreads,
+                                                 num_winners, range, sorted, scratch);
   if (is_binned) {
     emit_ranked<kThreads>(sorted, num_winners, range, scratch.histogram,
                           [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
@@ -184,9 +183,7 @@ __device__ __forceinline__ void finish_cluster_row(
   const bool is_binned = place_winners<kThreads>(view, most, num_wanted, range, winners, scratch);
   if (params.order == Order::kValue && is_binned) {
     emit_ranked<kThreads>(winners, num_wanted, range, scratch.histogram,
-                          [&](std::uint32_t place, Composite winner) {
-                            spare[place] = winner;
-                          });
+                          [&](std::uint32_t place, Composite winner) { spare[place] = winner; });
     winners = spare;
     __syncthreads();
   } else if (params.order == Order::kIndex) {
@@ -240,8 +237,8 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
     smem.num_listed = 0;
   }
   ptx::cluster_wait();  // every CTA's barriers are there; behind it L1 is empty
-  // Nothing but the row itself is the predecessor's work where no window or table is given: then all
-  // that comes before the loads may overlap with its end.
+  // Nothing but the row itself is the predecessor's work where no window or table is given: then
+  // all that comes before the loads may overlap with its end.
   const bool has_row_vectors = params.begin.data != nullptr || params.end.data != nullptr ||
                                params.index_offset.data != nullptr || params.page_table != nullptr;
   if (has_row_vectors) ptx::wait_for_dependencies();
@@ -276,10 +273,9 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
   const std::uint32_t bound_key = __reduce_min_sync(kAllLanes, key_of(cta_bound.bound));
   const auto best_key =
       __reduce_max_sync(kAllLanes, static_cast<std::uint32_t>(cta_bound.best_key));
-  const std::uint32_t bound_low =
-      __reduce_min_sync(kAllLanes, key_of(cta_bound.bound) == bound_key
-                                       ? static_cast<std::uint32_t>(cta_bound.bound)
-                                       : ~0u);
+  const std::uint32_t bound_low = __reduce_min_sync(
+      kAllLanes,
+      key_of(cta_bound.bound) == bound_key ? static_cast<std::uint32_t>(cta_bound.bound) : ~0u);
   const Composite bound = Composite{bound_key} << 32 | bound_low;
 
   slice.collect_all(slots, key_map, bound, list);
@@ -288,16 +284,13 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
 
   // Two survivors per store: CTA 0 takes in about as many stores per cycle, whatever their size.
   const std::uint32_t num_listed = smem.num_listed;
-  const std::uint32_t num_pairs =
-      num_listed <= shape.region_capacity ? (num_listed + 1) / 2 : 0;
+  const std::uint32_t num_pairs = num_listed <= shape.region_capacity ? (num_listed + 1) / 2 : 0;
   const std::uint32_t lists_barrier = ptx::address_in_cta(&smem.lists_barrier, 0);
   if (threadIdx.x == 0) {
     ptx::store_async(ptx::address_in_cta(&smem.list_sizes[rank], 0), num_listed, lists_barrier);
-    ptx::mbarrier_arrive(lists_barrier,
-                         num_pairs * 2 * sizeof(Composite) + sizeof(std::uint64_t));
+    ptx::mbarrier_arrive(lists_barrier, num_pairs * 2 * sizeof(Composite) + sizeof(std::uint64_t));
   }
-  const std::uint32_t region =
-      ptx::address_in_cta(survivors + rank * shape.region_capacity, 0);
+  const std::uint32_t region = ptx::address_in_cta(survivors + rank * shape.region_capacity, 0);
   for (std::uint32_t i = threadIdx.x; i < num_pairs; i += kThreads) {
     const std::uint32_t first = listed[2 * i];
     const std::uint32_t second = listed[min(2 * i + 1, num_listed - 1)];
@@ -335,9 +328,9 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
     }
   }
   if (!is_complete) {
-    const std::uint32_t num_survivors = detail::repair_survivors<kThreads>(
-        part, slots, key_map, bound, best_key, num_wanted, rank, num_ctas, survivors, capacity,
-        smem);
+    const std::uint32_t num_survivors =
+        detail::repair_survivors<kThreads>(part, slots, key_map, bound, best_key, num_wanted, rank,
+                                           num_ctas, survivors, capacity, smem);
     if (rank != 0) return;
     own_view = {survivors, threadIdx.x, num_survivors, kThreads};
     most = (num_survivors + kThreads - 1) / kThreads;

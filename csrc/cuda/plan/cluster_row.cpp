@@ -98,9 +98,9 @@ Plan plan_cluster_row(const TopkParams& params, const DeviceLimits& limits) {
   const std::int64_t num_layers = (row_slots(params) + layer_slots - 1) / layer_slots;
   shape.groups_take_all = num_layers > 1 && params.k * num_layers > Tuning::kMaxLayeredK;
   shape.region_capacity = static_cast<std::uint32_t>(
-      std::max({std::min(Tuning::kMaxSurvivorsPerWanted * wanted_here,
-                         Tuning::kSurvivors / num_ctas),
-                Tuning::kMinSurvivorsPerWanted * wanted_here, Tuning::kMinRegion}) /
+      std::max(
+          {std::min(Tuning::kMaxSurvivorsPerWanted * wanted_here, Tuning::kSurvivors / num_ctas),
+           Tuning::kMinSurvivorsPerWanted * wanted_here, Tuning::kMinRegion}) /
       2 * 2);
   shape.winner_capacity = static_cast<std::uint32_t>(
       next_power_of_two(std::max(std::min(params.k, params.num_cols), std::int64_t{2})));

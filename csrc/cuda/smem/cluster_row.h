@@ -1,6 +1,6 @@
 // Shared memory of the cluster_row kernel: this, then survivors[cluster_ctas * region_capacity],
-// then winners[] where an order is asked for, then listed[region_capacity]. The same in every CTA of a cluster, so that an
-// address in one is one in all.
+// then winners[] where an order is asked for, then listed[region_capacity]. The same in every CTA
+// of a cluster, so that an address in one is one in all.
 #pragma once
 
 #include <cstddef>

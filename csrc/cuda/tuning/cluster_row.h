@@ -8,7 +8,8 @@ namespace deepselect::cuda {
 template <int kThreadsValue, int kVectorsValue>
 struct ClusterRowPolicy {
   static constexpr int kThreads = kThreadsValue;
-  static constexpr int kVectors = kVectorsValue;  // 16-byte vectors of the row in a thread's registers
+  static constexpr int kVectors =
+      kVectorsValue;  // 16-byte vectors of the row in a thread's registers
 
   // Brought into L2 while the bound is searched: up to this many times what registers hold.
   static constexpr int kPrefetchedLayers = 4;
@@ -34,8 +35,8 @@ struct ClusterRowTuning {
   static constexpr std::int64_t kGroupsPerWanted = 4;
   static constexpr std::int64_t kMinGroupsPerWanted = 2;
   static constexpr std::int32_t kMaxGroupsPerThread = 4;
-  // Room for the survivors of a CTA: enough for rows whose best elements all lie side by side, where
-  // all 8 items of a vector survive and not one, as long as the cluster has no more than
+  // Room for the survivors of a CTA: enough for rows whose best elements all lie side by side,
+  // where all 8 items of a vector survive and not one, as long as the cluster has no more than
   // kSurvivors.
   static constexpr std::int64_t kMinSurvivorsPerWanted = 4;
   static constexpr std::int64_t kMaxSurvivorsPerWanted = 12;
