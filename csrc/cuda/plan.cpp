@@ -71,11 +71,11 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
   const bool can_stream = row_stream_can_serve(params, limits);
   const double row_stream_us = RowStreamTime::us(params.num_rows, row_bytes, limits.num_sms);
   const double split_stream_us = SplitStreamTime::us(params.num_rows, row_bytes);
-  if (cluster_row_in_one_wave(params, limits) &&
-      ClusterRowTime::us(params.num_rows, row_bytes,
-                         plan_cluster_row(params, limits).cluster_ctas) <
-          std::min(row_stream_us, split_stream_us)) {
-    return Variant::kClusterRow;
+  if (cluster_row_in_one_wave(params, limits)) {
+    const Plan plan = plan_cluster_row(params, limits);
+    const double cluster_row_us = ClusterRowTime::us(params.num_rows, row_bytes, plan.cluster_ctas,
+                                                     plan.cluster_row.groups_take_all);
+    if (cluster_row_us < std::min(row_stream_us, split_stream_us)) return Variant::kClusterRow;
   }
   if (split_stream_can_serve(params, limits) && (!can_stream || split_stream_us < row_stream_us)) {
     return Variant::kSplitStream;

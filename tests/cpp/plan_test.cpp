@@ -151,6 +151,11 @@ void check_cluster_row() {
   EXPECT(
       make_plan(call(8, 1 << 20, 2048), kH200, Variant::kClusterRow).cluster_row.groups_take_all);
 
+  // Read twice, and still the first choice for few rows; not for many.
+  EXPECT(make_plan(call(8, 1 << 20, 2048), kH200).variant == Variant::kClusterRow);
+  EXPECT(make_plan(call(64, 1 << 20, 512), kH200).variant != Variant::kClusterRow);
+  EXPECT(make_plan(call(133, 65536, 512), kH200).variant != Variant::kClusterRow);
+
   for (const DeviceLimits& limits : kDevices) {
     for (std::int64_t k : {1, 512, 2048, 4096}) {
       for (std::int64_t cols : {1, 4096, 1 << 20, 1 << 30}) {

@@ -28,7 +28,7 @@ DeviceLimits read_limits(std::int32_t device_index) {
   if (attribute(cudaDevAttrClusterLaunch, device_index) != 0) {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(std::size(limits.resident_clusters));
          ++i) {
-      limits.resident_clusters[i] = resident_clusters(1 << i);
+      limits.resident_clusters[i] = resident_clusters(1 << i, limits.smem_bytes_per_cta);
       if (limits.resident_clusters[i] > 0) limits.max_cluster_ctas = 1 << i;
     }
   }

@@ -9,8 +9,7 @@ __global__ void probe_kernel() {}
 
 }  // namespace
 
-std::int32_t resident_clusters(std::int32_t cluster_ctas) {
-  constexpr unsigned kWholeSm = 1024;  // threads; two such CTAs do not share a multiprocessor
+std::int32_t resident_clusters(std::int32_t cluster_ctas, std::int32_t smem_bytes_per_cta) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = static_cast<unsigned>(cluster_ctas);
@@ -18,11 +17,15 @@ std::int32_t resident_clusters(std::int32_t cluster_ctas) {
   attribute.val.clusterDim.z = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(cluster_ctas));
-  config.blockDim = dim3(kWholeSm);
+  config.blockDim = dim3(32);
+  // All of the shared memory that a CTA may have: two do not share a multiprocessor.
+  config.dynamicSmemBytes = static_cast<std::size_t>(smem_bytes_per_cta);
   config.attrs = &attribute;
   config.numAttrs = 1;
   int num_clusters = 0;
   const bool is_known =
+      cudaFuncSetAttribute(probe_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           smem_bytes_per_cta) == cudaSuccess &&
       cudaFuncSetAttribute(probe_kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) ==
           cudaSuccess &&
       cudaOccupancyMaxActiveClusters(&num_clusters, probe_kernel, &config) == cudaSuccess;

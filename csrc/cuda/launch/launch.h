@@ -33,6 +33,6 @@ const DeviceLimits& device_limits(std::int32_t device_index);
 
 // Clusters of `cluster_ctas` CTAs that the current device holds at once, one CTA per SM; 0 where it
 // refuses them.
-std::int32_t resident_clusters(std::int32_t cluster_ctas);
+std::int32_t resident_clusters(std::int32_t cluster_ctas, std::int32_t smem_bytes_per_cta);
 
 }  // namespace deepselect::cuda
