@@ -9,14 +9,17 @@
 //   5. finish    of CTA 0: the k best of the survivors, in the order asked for
 //
 // All messages are asynchronous stores into the shared memory of the CTA that waits for them, which
-// report to a barrier there (mbarrier): a CTA waits three times, never for the whole cluster.
+// report to a barrier there (mbarrier). A CTA waits for one message or one of each CTA, and for the
+// whole cluster only before it loads.
 //
-// The bound lets about 1.3 k survivors through, and too many only of inputs whose best elements are
-// equal or in few groups. Then CTA 0's verdict is a repair: the CTAs count what reaches the bound
-// in one histogram, in bins of composites (value, position), until the k-th best's bin and the
-// better ones hold few enough, and list these. Composites are distinct, so bins of one end this.
+// The bound lets about 1.3 k survivors through. Where it is a key that many elements have, it is
+// that key up to a position. Too many survive only of rows whose best elements are in few groups:
+// then CTA 0's verdict is a repair: the CTAs count what reaches the bound in one histogram, in bins
+// of composites (value, position), until the k-th best's bin and the better ones hold few enough,
+// and list these. Composites are distinct, so bins of one end this.
 //
-// Parts of a row that registers do not hold are read again from memory, mostly L2, for phase 3.
+// Where registers hold one layer of several, the bound is that of the layer, or the others are read
+// for it too; phase 3 reads them, mostly from L2.
 //
 // Limits: k <= kMaxK; sm_90.
 #pragma once
