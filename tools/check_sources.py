@@ -4,6 +4,7 @@
 * Kernels and the contract do not include torch; only the op's glue does.
 * Links between documents lead somewhere.
 * No reference to directories of a developer's machine.
+* One version of the package, wherever it is written.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".asc", ".py", ".sh"}
 TORCH_ALLOWED = re.compile(r"csrc/op/|csrc/[a-z]+/op_[a-z]+\.cpp$")
 TORCH_INCLUDE = re.compile(r"#include\s*[<\"]torch/")
 MARKDOWN_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+VERSIONS = {
+    "pyproject.toml": re.compile(r'^version = "([^"]+)"', re.MULTILINE),
+    "CMakeLists.txt": re.compile(r"^project\(deepselect VERSION (\S+)", re.MULTILINE),
+    "python/deepselect/__init__.py": re.compile(r'^__version__ = "([^"]+)"', re.MULTILINE),
+}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|home|root|Users)/\w")
 
 
@@ -53,9 +59,19 @@ def breaches(path: Path) -> Iterator[str]:
         yield f"{name}: names a directory of one machine: {found[0]}..."
 
 
+def version_breaches() -> Iterator[str]:
+    """Where the package's version differs."""
+    found = {name: pattern.findall((ROOT / name).read_text()) for name, pattern in VERSIONS.items()}
+    first, *others = found.items()
+    for name, versions in others:
+        if versions != first[1]:
+            yield f"{name}: version {versions}, but {first[0]} has {first[1]}"
+
+
 def main() -> int:
     """Prints every breach; returns the exit status."""
     found = [breach for path in tracked_files() for breach in breaches(path)]
+    found += version_breaches()
     print("\n".join(found) if found else "source checks: nothing found")
     return 1 if found else 0
 

@@ -7,7 +7,7 @@ from deepselect import _load
 
 _load.load_all()
 
-from deepselect import _ops, contract, reference  # noqa: E402, F401
+from deepselect import _ops, _vmap, contract, reference  # noqa: E402, F401
 from deepselect.api import TopK, empty_rows, topk  # noqa: E402
 
 __all__ = ["TopK", "contract", "empty_rows", "reference", "topk"]
