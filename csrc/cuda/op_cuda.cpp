@@ -65,7 +65,6 @@ void run_in_steps(const TopkParams& params, std::int32_t device_index,
   cuda::WeightedContext context{};
   context.params = params;
   context.parts_per_row = cuda::weighted_parts_per_row(params, cuda::device_limits(device_index));
-  context.device_index = device_index;
   context.stream = current_stream(device_index);
   const cuda::WeightedWorkspace layout(params, context.parts_per_row);
   const op::Tensor workspace = allocate_workspace(layout.num_bytes(), device_index);

@@ -10,6 +10,7 @@
 #include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/ptx/async_copy.cuh"
+#include "cuda/ptx/shared_memory.cuh"
 
 namespace deepselect::cuda {
 
@@ -26,7 +27,7 @@ class RowRing {
   // `buffer` is kBytes of shared memory, aligned to 16.
   __device__ explicit RowRing(void* buffer)
       : lane_(static_cast<unsigned char*>(buffer) + threadIdx.x * 16),
-        target_(ptx::shared_address(lane_)) {}
+        target_(ptx::opaque_shared_address(lane_)) {}
 
   // Puts the row's first tiles on their way. No copy of an earlier start() may be pending.
   __device__ __forceinline__ void start(const RowSlots<kType>& slots) {

@@ -20,6 +20,7 @@
 #include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/ptx/async_copy.cuh"
+#include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/row_stream.h"
 
 namespace deepselect::cuda {
@@ -46,7 +47,7 @@ class RowSample {
   __device__ __forceinline__ RowSample(const RowSlots<kType>& slots, void* buffer)
       : lane_(static_cast<unsigned char*>(buffer) + threadIdx.x * 16),
         log2_vectors_(Policy::log2_sample_vectors(slots.num_slots())) {
-    const std::uint32_t target = ptx::shared_address(lane_);
+    const std::uint32_t target = ptx::opaque_shared_address(lane_);
 #pragma unroll
     for (int v = 0; v < kMaxVectors; ++v) {
       if (v >> log2_vectors_ != 0) continue;

@@ -10,9 +10,8 @@
 //   5. rounds   one per winner: the greatest of the lanes' heads is the next best; its lane stores
 //               it and takes its next item for a head. All batches take turns: a round is a chain
 //               of latencies
-//   6. output   kOutputLanes lanes per row, one per place: index, and the value or the weight of
-//   the
-//               element, read again
+//   6. output   kOutputLanes lanes per row, one per place: index, and the value or the weight,
+//               for which the element is read again
 //
 // Positions ascend with lanes and, among equal keys, within a lane's list: so where 32 bits hold
 // the key alone, the lowest lane with the greatest key has the winner. Items that are outside the
@@ -40,8 +39,8 @@
 
 namespace deepselect::cuda {
 
-// A key of 16 bits and the complement of a position, or a Composite. The greater is better, and
-// every item is above kNoItem.
+// A key of 16 bits and the complement of a position, or a Composite. The greater is better; zero is
+// below every item and ends a list.
 template <ValueType kKeyType>
 struct GateItem {
   static constexpr bool kIsNarrow = KeyMap<kKeyType>::kIsPacked;

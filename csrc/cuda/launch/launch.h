@@ -38,7 +38,6 @@ struct WeightedContext {
   WeightedScratch scratch;
   PartSum* sums;
   std::int64_t parts_per_row;
-  std::int32_t device_index;  // the current device
   cudaStream_t stream;
 };
 

@@ -6,14 +6,6 @@
 
 namespace deepselect::cuda::ptx {
 
-// A generic pointer's address in shared memory. Hides from the compiler how it came about, so that
-// it is kept as it is instead of being put together again, in another register, at every use.
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-  asm("" : "+r"(address));
-  return address;
-}
-
 // cp.async.cg.shared.global (PTX ISA 9.7.9.25.3.1, sm_80): 16 bytes to an address of shared memory,
 // not kept in L1; L2 fetches the 256 bytes around. Both addresses are multiples of 16.
 __device__ __forceinline__ void copy_async_16(std::uint32_t shared, const void* global) {

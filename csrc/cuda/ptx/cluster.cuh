@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "cuda/ptx/shared_memory.cuh"
+
 namespace deepselect::cuda::ptx {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -37,10 +39,6 @@ __device__ __forceinline__ void cluster_wait() {
 #ifndef DEEPSELECT_NO_CLUSTERS
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
-}
-
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
 // mapa (PTX ISA 9.7.9.22, sm_90): the place of CTA `rank` that corresponds to an own one.

@@ -11,6 +11,14 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* object) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(object));
 }
 
+// The same, hiding from the compiler how it came about, so that it is kept in one register instead of
+// being put together again, in another one, at every use.
+__device__ __forceinline__ std::uint32_t opaque_shared_address(const void* object) {
+  std::uint32_t address = shared_address(object);
+  asm("" : "+r"(address));
+  return address;
+}
+
 // red.shared.add.u32 (PTX ISA 9.7.13.7) of one. Lanes that hit the same counter are merged.
 __device__ __forceinline__ void count_at(std::uint32_t shared_address) {
   asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(shared_address) : "memory");
