@@ -1,7 +1,7 @@
 """A sampler with top-k and top-p over a vocabulary.
 
-The selection returns the k best logits best first, so top-p is a cumulative sum over k numbers
-instead of a sort of the vocabulary. Probabilities are those of the whole vocabulary.
+The selection returns the k best tokens best first, with their probabilities over the whole
+vocabulary, so top-p is a cumulative sum over k numbers instead of a sort of the vocabulary.
 
     python examples/sampler.py
 """
@@ -36,9 +36,8 @@ def sample(
         ``(rows,)`` int32 tokens, and the number of tokens that were kept in each row.
     """
     scaled = logits / temperature
-    best, tokens = deepselect.topk(scaled, k, order="value")
-    assert best is not None
-    probabilities = (best - scaled.logsumexp(dim=-1, keepdim=True)).exp()
+    probabilities, tokens = deepselect.topk(scaled, k, weights="softmax", order="value")
+    assert probabilities is not None
     before = probabilities.cumsum(dim=-1) - probabilities
     kept = (before < p) & (tokens >= 0)
     weights = probabilities.where(kept, 0.0)
