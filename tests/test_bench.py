@@ -254,6 +254,8 @@ def test_model_of_the_sampled_bounds(model: pass_counts.Model) -> None:
     for seed in range(20):
         prediction = model(row, k, np.random.default_rng(seed))
         assert k < prediction.least < prediction.most < prediction.capacity
+
+
 # ---- Gating ------------------------------------------------------------------------------------
 
 

@@ -133,6 +133,15 @@ def test_without_values(device: torch.device) -> None:
     assert torch.equal(indices, expected)
 
 
+@pytest.mark.parametrize("weights", ["none", "softmax", "sigmoid_selected"])
+def test_weights_and_a_shared_bias(weights: str, device: torch.device) -> None:
+    x = make_x(BATCH * ROWS, COLS, device=device).view(BATCH, ROWS, COLS)
+    bias = torch.linspace(-1, 1, COLS, device=device)
+    assert_same_as_calls(x, 0, {"bias": (bias, None)}, weights=weights)
+    with pytest.raises(ValueError, match="bias must not be batched by vmap"):
+        assert_same_as_calls(x, 0, {"bias": (bias.expand(BATCH, -1), 0)}, weights=weights)
+
+
 def test_nested(device: torch.device) -> None:
     x = make_x(BATCH * ROWS, COLS, device=device).view(BATCH, ROWS, COLS)
     end = ROW_ARGUMENTS["end"].to(device)

@@ -76,7 +76,7 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
   if (is_short && row_registers_can_serve(params, limits)) return Variant::kRowRegisters;
   const bool can_stream = row_stream_can_serve(params, limits);
   const double row_stream_us = RowStreamTime::us(params.num_rows, row_bytes, limits.num_sms);
-  const double split_stream_us = SplitStreamTime::us(params.num_rows, row_bytes);
+  const double split_stream_us = SplitStreamTime::us(params.num_rows, row_bytes, params.k);
   if (cluster_row_in_one_wave(params, limits)) {
     const Plan plan = plan_cluster_row(params, limits);
     const double cluster_row_us = ClusterRowTime::us(params.num_rows, row_bytes, plan.cluster_ctas,

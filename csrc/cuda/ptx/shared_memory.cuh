@@ -11,8 +11,8 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* object) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(object));
 }
 
-// The same, hiding from the compiler how it came about, so that it is kept in one register instead of
-// being put together again, in another one, at every use.
+// The same, hiding from the compiler how it came about, so that it is kept in one register instead
+// of being put together again, in another one, at every use.
 __device__ __forceinline__ std::uint32_t opaque_shared_address(const void* object) {
   std::uint32_t address = shared_address(object);
   asm("" : "+r"(address));

@@ -30,14 +30,19 @@ struct RowStreamTime {
   }
 };
 
-// split_stream: all CTAs read every row, in two kernels; a row's last CTA finishes it.
+// split_stream: all CTAs read every row, in two kernels; a row's last CTA finishes it, the longer
+// the more winners there are.
 struct SplitStreamTime {
   static constexpr double kFixedUs = 12.5;
   static constexpr double kRowUs = 0.05;
   static constexpr double kDeviceBytesPerUs = 4.35e6;
+  static constexpr std::int64_t kFreeWinners = 512;
+  static constexpr double kWinnerUs = 3.5e-3;
 
-  static constexpr double us(std::int64_t num_rows, double row_bytes) {
-    return kFixedUs + static_cast<double>(num_rows) * (kRowUs + row_bytes / kDeviceBytesPerUs);
+  static constexpr double us(std::int64_t num_rows, double row_bytes, std::int64_t k) {
+    const auto winners = static_cast<double>(std::max<std::int64_t>(k - kFreeWinners, 0));
+    return kFixedUs + winners * kWinnerUs +
+           static_cast<double>(num_rows) * (kRowUs + row_bytes / kDeviceBytesPerUs);
   }
 };
 
