@@ -71,7 +71,7 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
   // In order of value, which is how gate finds winners: 3 to 5 times row_registers' speed (H200,
   // 16384 x 256 to 65536 x 512, k 8 and 32), which has a CTA sort every row.
   if (params.order == Order::kValue && gate_can_serve(params, limits)) return Variant::kGate;
-  const bool is_short = row_bytes <= RowRegistersChoice::kMaxBytes ||
+  const bool is_short = params.num_cols <= RowRegistersChoice::kMaxCols ||
                         params.num_rows <= RowRegistersChoice::kRowsPerSm * limits.num_sms;
   if (is_short && row_registers_can_serve(params, limits)) return Variant::kRowRegisters;
   const bool can_stream = row_stream_can_serve(params, limits);

@@ -1,6 +1,7 @@
 // The CUDA backend's plans, without a device: every plan fits its device, the resources cover what
 // the kernels address, and refusals name the variant. Also the radix search over composites, on
 // the host.
+#include "cuda/common/row_parts.h"
 #include "cuda/plan.h"
 
 #include <algorithm>
@@ -161,7 +162,12 @@ void check_split() {
   windows.end = {&windows, 1, IndexType::kInt32, {}};
   const Plan ragged = make_plan(windows, kH200, Variant::kSplitStream);
   EXPECT(ragged.split_stream.is_ragged == 1);
-  EXPECT(ragged.grid_ctas >= ragged.split_stream.parts + 256);
+  // Rows of one length: each of more than a share gives the most parts that there can be.
+  for (const std::uint32_t row_units : {1u, 2u, 3u, 17u, 1024u}) {
+    const std::uint32_t num_shares = ragged.split_stream.parts * cuda::kRaggedWaves;
+    const std::uint32_t share = (256 * row_units + num_shares - 1) / num_shares;
+    EXPECT(256 * ((row_units + share - 1) / share) <= ragged.grid_ctas);
+  }
 
   // Everywhere: the buffer has room for a CTA's list and for more than the winners, and every
   // group has at least a thread of its own.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cuda/common/row_parts.h"
 #include "cuda/plan/planners.h"
 #include "cuda/smem/split_stream.h"
 #include "cuda/tuning/split_stream.h"
@@ -45,8 +46,8 @@ Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
   Plan plan{};
   plan.variant = Variant::kSplitStream;
   plan.split_stream = shape;
-  plan.grid_ctas = static_cast<std::uint32_t>(shape.is_ragged ? resident_ctas + params.num_rows
-                                                              : params.num_rows * shape.parts);
+  const auto num_rows = static_cast<std::uint32_t>(params.num_rows);
+  plan.grid_ctas = shape.is_ragged ? ragged_ctas(shape.parts, num_rows) : num_rows * shape.parts;
   plan.cta_threads = Policy::kFilterThreads;
   plan.cluster_ctas = 1;
   plan.ctas_per_row = static_cast<std::int32_t>(shape.is_ragged ? 0 : shape.parts);

@@ -8,11 +8,11 @@
 
 namespace deepselect::cuda {
 
-// row_registers: rows of more than kMaxBytes only where they are few, for which row_stream takes
-// long to begin. 4096 x 16 K bf16, k 512: 79 us against row_stream's 93; 1024 x 16 K 22 against 27;
-// 16 K fp32, 64 rows: 5.7 against 9.3, 1024 rows: level.
+// row_registers: rows of more than kMaxCols columns only where they are few, for which row_stream
+// takes long to begin. 4096 x 16 K bf16, k 512: 82 us against row_stream's 100; 1024 x 16 K 22.5
+// against 30; 1024 x 16 K fp32 34.3 against 34.7, k 2048 37 against 52.
 struct RowRegistersChoice {
-  static constexpr double kMaxBytes = 32768;
+  static constexpr std::int64_t kMaxCols = 16384;
   static constexpr std::int64_t kRowsPerSm = 2;
 };
 
@@ -20,7 +20,7 @@ struct RowRegistersChoice {
 struct RowStreamTime {
   static constexpr double kFixedUs = 8;
   static constexpr double kCtaBytesPerUs = 40e3;
-  static constexpr double kDeviceBytesPerUs = 4.25e6;
+  static constexpr double kDeviceBytesPerUs = 3.65e6;
   static constexpr std::int64_t kCtasPerSm = 2;
 
   static constexpr double us(std::int64_t num_rows, double row_bytes, std::int64_t num_sms) {
@@ -35,7 +35,7 @@ struct RowStreamTime {
 struct SplitStreamTime {
   static constexpr double kFixedUs = 12.5;
   static constexpr double kRowUs = 0.05;
-  static constexpr double kDeviceBytesPerUs = 4.35e6;
+  static constexpr double kDeviceBytesPerUs = 4.1e6;
   static constexpr std::int64_t kFreeWinners = 512;
   static constexpr double kWinnerUs = 3.5e-3;
 
