@@ -1,8 +1,8 @@
 // The CUDA backend's plans, without a device: every plan fits its device, the resources cover what
 // the kernels address, and refusals name the variant. Also the radix search over composites, on
 // the host.
-#include "cuda/common/row_parts.h"
 #include "cuda/plan.h"
+#include "cuda/common/row_parts.h"
 
 #include <algorithm>
 #include <cstdint>
