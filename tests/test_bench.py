@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tools" / "bench"))
 
 import gating
 import pass_counts
+import tables
 import threshold_model
 import topk
 from deepselect.gating import topk_gate
@@ -272,3 +273,14 @@ def test_routers_of_the_gating_benchmark_are_the_same(router: str) -> None:
     assert gating._error(x, ours, options) < 1e-6
     with pytest.raises(AssertionError, match="a better expert was left out"):
         gating._error(x, (weights, (experts + 1) % 64), options)
+
+
+# ---- The page of results -----------------------------------------------------------------------
+
+
+def test_page_of_the_committed_results_is_theirs() -> None:
+    root = Path(__file__).resolve().parent.parent
+    source = "tools/bench/results/h200.json"
+    page = tables.page(Results.load(root / source), source)
+    assert page == (root / "docs/results_h200.md").read_text()
+    assert page.count("| row_stream |") > 30
