@@ -46,7 +46,7 @@ TUNABLES = {
         {
             "kLog2Bins": ("kThreads <= 32 ? 8 : 9", "kThreads <= 32 ? 8 : 10", "9", "10"),
             "kLog2FirstOctaves": ("kLog2Bins - 6", "kLog2Bins - 7", "kLog2Bins - 8"),
-            "kRowRegistersLatencyRowsPerSm": ("1", "2", "4", "8"),
+            "kRowRegistersPairRowsPerSm": ("1", "2", "4", "8"),
         },
         (
             Shape("short_row", "bfloat16", 65536, KI, 64),
