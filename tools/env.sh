@@ -17,7 +17,12 @@ readonly VENV="$REPO_ROOT/.venv"
 say() { printf '\033[1m%s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
+# missing_system_packages COMMAND...: also those commands, of packages of their names.
 missing_system_packages() {
+  local name
+  for name in "$@"; do
+    command -v "$name" >/dev/null || echo "$name"
+  done
   command -v python3 >/dev/null || echo python3
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
   python3 - 2>/dev/null <<'PY' || echo python3-dev
@@ -28,9 +33,10 @@ PY
   [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
 }
 
+# ensure_system_packages COMMAND...
 ensure_system_packages() {
   local missing
-  missing=$(missing_system_packages | tr '\n' ' ')
+  missing=$(missing_system_packages "$@" | tr '\n' ' ')
   [ -z "$missing" ] && return
   local install="apt-get install -y --no-install-recommends $missing"
   command -v apt-get >/dev/null || die "these are missing, install them: $missing"

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Every formatter and linter, as pre-commit runs them; --fix writes. Needs the `dev` extra.
+# Every formatter and linter, as pre-commit runs them; --fix writes. Needs git and the `dev` extra.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 fix=${1:-}
-mapfile -t cxx < <(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.asc')
-mapfile -t cmake < <(git ls-files '*CMakeLists.txt' '*.cmake')
+cxx_files=$(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.asc')
+cmake_files=$(git ls-files '*CMakeLists.txt' '*.cmake')
+mapfile -t cxx <<<"$cxx_files"
+mapfile -t cmake <<<"$cmake_files"
 
 if [ "$fix" = --fix ]; then
   clang-format -i "${cxx[@]}"
