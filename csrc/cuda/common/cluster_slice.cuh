@@ -10,10 +10,10 @@
 
 #include "cuda/common/block.cuh"
 #include "cuda/common/composite.h"
+#include "cuda/common/hit_mask.cuh"
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/key_threshold.cuh"
 #include "cuda/common/raw_best.cuh"
-#include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/ptx/prefetch.cuh"
 

@@ -93,19 +93,6 @@ class KeyMap {
     }
   }
 
-  // The y of a word of keys: the inverse of what word_keys() does to it.
-  __device__ __forceinline__ std::uint32_t oriented_of_keys(std::uint32_t keys) const {
-    const std::uint32_t raised = keys ^ flip_;
-    if constexpr (kType == ValueType::kInt32) {
-      return raised ^ kSignBits;
-    } else if constexpr (kType == ValueType::kFloat32) {
-      const auto positive = static_cast<std::uint32_t>(static_cast<std::int32_t>(raised) >> 31);
-      return raised ^ (~positive | kSignBits);
-    } else {
-      return raised ^ (~ptx::replicate_signs_16x2(raised) | kSignBits);
-    }
-  }
-
   // The key of one value, in the low bits.
   __device__ __forceinline__ std::uint32_t key(Bits bits) const {
     return word_keys(bits) & kMaxKey;

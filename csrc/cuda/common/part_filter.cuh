@@ -17,12 +17,12 @@
 
 #include "cuda/common/block.cuh"
 #include "cuda/common/composite.h"
+#include "cuda/common/hit_mask.cuh"
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/key_threshold.cuh"
-#include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_parts.h"
-#include "cuda/common/row_passes.cuh"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/common/slot_composites.cuh"
 #include "cuda/ptx/prefetch.cuh"
 
 namespace deepselect::cuda {

@@ -1,5 +1,6 @@
-// Passes of a CTA over a part of a row in global memory: count by bin, collect what reaches a
-// bound, write what reaches it in order of position. The parts are ranges of slots.
+// Passes of a CTA over a part of a row in global memory: count by bin, narrow to a bin, collect
+// what lies in a range, hand out what reaches a bound in order of position. The parts are ranges of
+// slots.
 #pragma once
 
 #include <cstdint>
@@ -9,44 +10,10 @@
 #include "cuda/common/histogram.cuh"
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/radix_cursor.h"
-#include "cuda/common/row_output.cuh"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/common/slot_composites.cuh"
 
 namespace deepselect::cuda {
-
-template <ValueType kType>
-struct SlotComposites {
-  static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
-
-  __device__ __forceinline__ SlotComposites(const KeyMap<kType>& key_map, uint4 bits,
-                                            std::uint32_t first_position)
-      : words{bits.x, bits.y, bits.z, bits.w},
-        keys{key_map.word_keys(bits.x), key_map.word_keys(bits.y), key_map.word_keys(bits.z),
-             key_map.word_keys(bits.w)},
-        first(first_position) {}
-
-  __device__ __forceinline__ Composite at(int i) const {
-    return composite_key(item_key<kType>(keys, i), first + i);
-  }
-  __device__ __forceinline__ BitsOf<kType> bits_at(int i) const {
-    return static_cast<BitsOf<kType>>(item_key<kType>(words, i));
-  }
-  // Bit i: item i is valid and lies in [low, high].
-  __device__ __forceinline__ std::uint32_t in_range(std::uint32_t valid, Composite low,
-                                                    Composite high) const {
-    std::uint32_t hits = 0;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      const Composite composite = at(i);
-      hits |= static_cast<std::uint32_t>(composite >= low && composite <= high) << i;
-    }
-    return hits & valid;
-  }
-
-  std::uint32_t words[4];
-  std::uint32_t keys[4];
-  std::uint32_t first;
-};
 
 // Adds the composites of the slots [begin, end) to the histogram. No barrier.
 template <int kThreads, int kInFlight, ValueType kType>
@@ -102,20 +69,6 @@ __device__ void collect_slots(const RowSlots<kType>& slots, std::uint32_t begin,
           if ((hits >> i & 1) != 0) buffer[place++] = composites.at(i);
         }
       });
-}
-
-// How many composites of this thread's slots in [begin, end) reach `bound`.
-template <int kThreads, int kInFlight, ValueType kType>
-__device__ std::uint32_t count_reaching(const RowSlots<kType>& slots, std::uint32_t begin,
-                                        std::uint32_t end, const KeyMap<kType>& key_map,
-                                        Composite bound) {
-  std::uint32_t count = 0;
-  for_each_slot<kThreads, kInFlight>(
-      slots, begin, end, [&](std::uint32_t slot, std::uint32_t valid, uint4 bits) {
-        const SlotComposites<kType> composites(key_map, bits, slots.first_position(slot));
-        count += __popc(composites.in_range(valid, bound, ~Composite{0}));
-      });
-  return count;
 }
 
 // Hands the elements of the slots [begin, end) that reach `bound` to `emit(place, position, bits,

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "cuda/common/hit_mask.cuh"
 #include "cuda/common/key_map.cuh"
-#include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/ptx/async_copy.cuh"
 #include "cuda/ptx/shared_memory.cuh"

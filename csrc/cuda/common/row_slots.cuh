@@ -75,9 +75,6 @@ class RowSlots {
     return is_whole ? whole_slots()[slot] : load_edge(slot);
   }
 
-  // The window's first item.
-  __device__ __forceinline__ const Bits* items() const { return items_; }
-
   __device__ __forceinline__ Bits item(std::uint32_t position) const { return items_[position]; }
 
  private:
@@ -104,8 +101,15 @@ class RowSlots {
   std::uint32_t num_slots_;
 };
 
-// Calls `body(slot, bits)` for the slots of [begin, end) that are this thread's, in no useful
-// order, with up to kInFlight loads issued before the first body. All threads of the CTA call it.
+// How many elements of a window are selected.
+__device__ __forceinline__ std::uint32_t num_wanted_of(const TopkParams& params,
+                                                       std::uint32_t num_items) {
+  return static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
+}
+
+// Calls `body(slot, valid items, bits)` for the slots of [begin, end) that are this thread's, in no
+// useful order, with up to kInFlight loads issued before the first body; behind `end` without valid
+// items, so that a warp calls it as one. All threads of the CTA call it.
 template <int kThreads, int kInFlight, ValueType kType, class Body>
 __device__ __forceinline__ void for_each_slot(const RowSlots<kType>& slots, std::uint32_t begin,
                                               std::uint32_t end, Body&& body) {

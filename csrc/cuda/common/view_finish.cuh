@@ -186,10 +186,6 @@ __device__ __forceinline__ void find_half_bin(Histogram& histogram, std::uint32_
   __syncthreads();
 }
 
-}  // namespace detail
-
-namespace detail {
-
 // place_winners() for at most kBatch survivors per thread.
 template <int kThreads, int kBatch>
 __device__ __forceinline__ bool place_batch(const SurvivorView& view, std::uint32_t k,

@@ -31,8 +31,8 @@
 #include "cuda/common/group_bound.cuh"
 #include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_output.cuh"
-#include "cuda/common/row_passes.cuh"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/common/slot_composites.cuh"
 #include "cuda/common/view_finish.cuh"
 #include "cuda/plan.h"
 #include "cuda/ptx/cluster.cuh"
@@ -255,8 +255,7 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
   const Slice slice(slots, part);
   if (part.num_layers() > 1) part.prefetch(slots, rank, Policy::kPrefetchedLayers);
   const std::uint32_t num_items = slots.num_items();
-  const auto num_wanted =
-      static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
+  const std::uint32_t num_wanted = num_wanted_of(params, num_items);
   if (num_wanted == 0) {
     if (rank == 0) output.template write_pads<kThreads>(0);
     return;

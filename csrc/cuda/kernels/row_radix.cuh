@@ -44,8 +44,7 @@ __global__ void __launch_bounds__(Policy::kThreads, 1)
   const RowSlots<kType> slots(params, view, row);
   const RowOutput<kType> output(params, view, row);
   const std::uint32_t num_items = slots.num_items();
-  const auto num_wanted =
-      static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
+  const std::uint32_t num_wanted = num_wanted_of(params, num_items);
   if (num_wanted == 0) {
     output.template write_pads<kThreads>(0);
     return;

@@ -86,8 +86,7 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   // Made where it is used: its addresses would take registers all along.
   const auto output_of_row = [&] { return RowOutput<kType>(params, view, row); };
   const std::uint32_t num_items = slots.num_items();
-  const auto num_wanted =
-      static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
+  const std::uint32_t num_wanted = num_wanted_of(params, num_items);
   ptx::wait_for_dependencies();
   if (num_wanted == 0) {
     output_of_row().template write_pads<kThreads>(0, Team::rank());

@@ -21,6 +21,7 @@
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_passes.cuh"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/common/slot_composites.cuh"
 #include "cuda/smem/split_radix.h"
 #include "cuda/tuning/split_radix.h"
 #include "cuda/workspace/split_radix.h"
@@ -45,8 +46,7 @@ struct SplitRadixPart {
     begin = static_cast<std::uint32_t>(part * num_slots / shape.parts);
     end = static_cast<std::uint32_t>((part + 1) * num_slots / shape.parts);
     num_items = slots.num_items();
-    num_wanted =
-        static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
+    num_wanted = num_wanted_of(params, num_items);
   }
 
   __device__ bool takes_all() const { return num_wanted == num_items; }

@@ -24,14 +24,16 @@
 
 #include <cstdint>
 
-#include "cuda/common/composite_passes.cuh"
+#include "cuda/common/hit_mask.cuh"
 #include "cuda/common/part_filter.cuh"
 #include "cuda/common/pass_counts.cuh"
 #include "cuda/common/ragged_parts.cuh"
+#include "cuda/common/rank_bound.cuh"
 #include "cuda/common/row_finish.cuh"
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_passes.cuh"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/common/slot_composites.cuh"
 #include "cuda/ptx/launch_control.cuh"
 #include "cuda/smem/split_stream.h"
 #include "cuda/tuning/split_stream.h"
@@ -91,11 +93,6 @@ class SplitSample {
   std::uint32_t log2_slots_;  // of a segment
 };
 
-__device__ __forceinline__ std::uint32_t num_wanted_of(const TopkParams& params,
-                                                       std::uint32_t num_items) {
-  return static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
-}
-
 // The bound of a row from the sample's groups, into the cursor of the finish, whose bins begin
 // somewhat above the best of the sample. All threads of the CTA call it; `groups` is scratch.
 // Begins and ends complete.
@@ -148,8 +145,8 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
   if (slots.num_items() <= Policy::kStagedSurvivors) return;
 
   const KeyMap<kType> key_map(params);
-  const detail::SplitSample<Policy, kType> sample(
-      slots, detail::num_wanted_of(params, slots.num_items()), shape);
+  const detail::SplitSample<Policy, kType> sample(slots, num_wanted_of(params, slots.num_items()),
+                                                  shape);
   const std::uint32_t log2_slots = sample.log2_slots();
   const std::uint32_t slot_in_segment = threadIdx.x & ((1u << log2_slots) - 1);
   const std::uint32_t num_segments = sample.num_segments();
@@ -225,7 +222,7 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
     tiles.prefetch_next(slots, Policy::kPrefetchBytes);
     smem.num_staged = 0;
   }
-  const std::uint32_t num_wanted = detail::num_wanted_of(params, slots.num_items());
+  const std::uint32_t num_wanted = num_wanted_of(params, slots.num_items());
   ptx::wait_for_dependencies();
   __syncthreads();
   if (num_wanted == 0) {

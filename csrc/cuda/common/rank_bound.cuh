@@ -1,9 +1,13 @@
-// Passes of a CTA over composites in shared or global memory: a bound of given rank.
+// A bound of given rank among composites in shared or global memory, by one CTA.
 #pragma once
 
 #include <cstdint>
 
+#include "cuda/common/composite.h"
 #include "cuda/common/finish.cuh"
+#include "cuda/common/histogram.cuh"
+#include "cuda/common/radix_cursor.h"
+#include "cuda/smem/finish_scratch.h"
 
 namespace deepselect::cuda {
 
@@ -15,10 +19,7 @@ __device__ Composite rank_bound(const Composite* data, std::uint32_t num_items, 
   Histogram& histogram = scratch.histogram;
   RadixCursor cursor = detail::survivor_range<kThreads>(data, num_items, scratch);
   for (;;) {
-    for (std::uint32_t i = threadIdx.x; i < num_items; i += kThreads) {
-      const std::uint64_t bin = cursor.bin(data[i]);
-      if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
-    }
+    detail::count_survivors<kThreads>(data, num_items, cursor, histogram);
     find_pivot_bin<kThreads>(histogram, rank - 1 - cursor.num_above());
     cursor.descend(histogram.pivot_bin, histogram.pivot_above);
     const std::uint32_t num_reaching = cursor.num_above() + histogram.pivot_count;

@@ -1,0 +1,128 @@
+// Which items of a thread's vectors reach a threshold: a bit each, in one word.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/common/key_map.cuh"
+#include "cuda/common/key_threshold.cuh"
+#include "deepselect/contract.h"
+
+namespace deepselect::cuda {
+
+// The hits of one thread's vectors. Bit (kWordsPerVector * vector + word), and 16 more for the
+// upper item of a word of two: the masks of a comparison already have their ones there.
+template <ValueType kType>
+class HitMask {
+ public:
+  static constexpr int kWordsPerVector = 4;
+  static constexpr int kMaxVectors = 16 / kWordsPerVector;
+
+  // The items of vector `vector`, a compile-time constant. kIsPlain: as KeyMap::is_plain() says.
+  template <bool kIsPlain = false>
+  __device__ __forceinline__ void add(const KeyMap<kType>& key_map,
+                                      const KeyThreshold<kType>& threshold, uint4 bits,
+                                      int vector) {
+    const std::uint32_t words[kWordsPerVector] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int word = 0; word < kWordsPerVector; ++word) {
+      const std::uint32_t y = kIsPlain ? words[word] : key_map.oriented(words[word]);
+      bits_ |= threshold.compare(y) & (kItems << (kWordsPerVector * vector + word));
+    }
+  }
+
+  // As add(), without orienting the words first. kNegated is KeyMap::is_negated().
+  template <bool kNegated>
+  __device__ __forceinline__ void add_raw(const KeyThreshold<kType>& threshold, uint4 bits,
+                                          int vector) {
+    const std::uint32_t words[kWordsPerVector] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int word = 0; word < kWordsPerVector; ++word) {
+      bits_ |= threshold.template compare_raw<kNegated>(words[word]) &
+               (kItems << (kWordsPerVector * vector + word));
+    }
+  }
+
+  // As add(), for a threshold that is this vector's alone; finish() is not called then.
+  __device__ __forceinline__ void add_finished(const KeyMap<kType>& key_map,
+                                               const KeyThreshold<kType>& threshold, uint4 bits,
+                                               int vector) {
+    add(key_map, threshold, bits, vector);
+    bits_ ^= threshold.inverse() & vector_bits(vector);
+  }
+
+  // After the last add(), of the first `num_vectors` vectors.
+  __device__ __forceinline__ void finish(const KeyThreshold<kType>& threshold,
+                                         int num_vectors = kMaxVectors) {
+    const std::uint32_t added =
+        num_vectors == kMaxVectors ? kAll : kItems * ((1u << (kWordsPerVector * num_vectors)) - 1);
+    bits_ ^= threshold.inverse() & added;
+  }
+  __device__ __forceinline__ void drop(int vector) { bits_ &= ~vector_bits(vector); }
+  // Of two masks: the items of vector `vector` before `num_items` as in this one, the others as in
+  // `behind`.
+  __device__ __forceinline__ void replace_behind(int vector, std::uint32_t num_items,
+                                                 const HitMask& behind) {
+    std::uint32_t kept = ~vector_bits(vector);
+#pragma unroll
+    for (std::uint32_t i = 0; i < KeyMap<kType>::kItemsPerVector; ++i) {
+      const std::uint32_t bit = KeyMap<kType>::kIsPacked ? i / 2 + i % 2 * 16 : i;
+      if (i < num_items) kept |= 1u << (kWordsPerVector * vector + bit);
+    }
+    bits_ = (bits_ & kept) | (behind.bits_ & ~kept);
+  }
+
+  __device__ __forceinline__ void drop(const HitMask& others) { bits_ &= ~others.bits_; }
+  // Drops what `more` has and `less` has not.
+  __device__ __forceinline__ void drop_difference(const HitMask& more, const HitMask& less) {
+    bits_ &= ~(more.bits_ ^ less.bits_);
+  }
+  // An item of a vector; both are compile-time constants.
+  __device__ __forceinline__ void drop_item(int vector, int item) {
+    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+    const int bit = kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16;
+    bits_ &= ~(1u << bit);
+  }
+  // Whether it is a hit, of any vector and item.
+  __device__ __forceinline__ bool has(std::uint32_t vector, std::uint32_t item) const {
+    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+    return (bits_ >> (kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16) & 1) != 0;
+  }
+  __device__ __forceinline__ void merge(const HitMask& other) { bits_ |= other.bits_; }
+
+  __device__ __forceinline__ bool any() const { return bits_ != 0; }
+  __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
+  __device__ __forceinline__ std::uint32_t count(int vector) const {
+    return __popc(bits_ & vector_bits(vector));
+  }
+
+  // Removes a hit and tells its vector and its place in it.
+  __device__ __forceinline__ void pop(std::uint32_t* vector, std::uint32_t* item) {
+    const std::uint32_t bit = __ffs(static_cast<int>(bits_)) - 1;
+    bits_ &= bits_ - 1;
+    const std::uint32_t word = bit % 16;
+    *vector = word / kWordsPerVector;
+    *item = word % kWordsPerVector;
+    if constexpr (KeyMap<kType>::kIsPacked) *item = *item * 2 + bit / 16;
+  }
+
+  // Removes a hit and tells its distance, in items, from the thread's first, where the vectors of
+  // kThreads threads alternate.
+  template <int kThreads>
+  __device__ __forceinline__ std::uint32_t pop_offset() {
+    std::uint32_t vector, item;
+    pop(&vector, &item);
+    return vector * (kThreads * KeyMap<kType>::kItemsPerVector) + item;
+  }
+
+ private:
+  static constexpr std::uint32_t kItems = KeyMap<kType>::kIsPacked ? 0x00010001u : 1u;
+  static constexpr std::uint32_t kAll = kItems * 0xFFFFu;
+
+  __device__ __forceinline__ static constexpr std::uint32_t vector_bits(int vector) {
+    return kItems * ((1u << kWordsPerVector) - 1) << (kWordsPerVector * vector);
+  }
+
+  std::uint32_t bits_ = 0;
+};
+
+}  // namespace deepselect::cuda
