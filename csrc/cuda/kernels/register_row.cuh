@@ -5,13 +5,13 @@
 #include <cstdint>
 
 #include "cuda/common/block.cuh"
-#include "cuda/common/composite.h"
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/pivot_bin.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/row_team.cuh"
 #include "cuda/ptx/bulk_load.cuh"
 #include "cuda/ptx/compare.cuh"
+#include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/row_registers.h"
 
@@ -51,7 +51,7 @@ class RegisterRow {
     if (first_slot >= slots.first_whole() && first_slot + kVectors <= slots.end_whole()) {
       const uint4* source = slots.whole_slots() + first_slot;
       if constexpr (kIsStaged) {
-        ptx::bulk_barrier_wait(&smem.stage_barriers[Team::warp()]);
+        ptx::mbarrier_wait_first(&smem.stage_barriers[Team::warp()]);
 #pragma unroll
         for (std::uint32_t v = 0; v < kVectors; ++v) {
           bits[v] = stage[first_slot + (v + rotation()) % kVectors];
@@ -235,10 +235,12 @@ class RegisterRow {
       constexpr std::uint32_t kMaxSlots = Team::kLanes * kVectors;
       const std::uint32_t first = Team::warp() * kMaxSlots;
       std::uint64_t* barrier = &smem.stage_barriers[Team::warp()];
-      ptx::bulk_barrier_init(barrier);
+      ptx::mbarrier_init(barrier, 1);
+      ptx::fence_mbarrier_init();  // for the copy engine
       if (first + kVectors <= slots.end_whole()) {
         const std::uint32_t num_slots =
             min((slots.end_whole() - first) / kVectors * kVectors, kMaxSlots);
+        ptx::mbarrier_expect(barrier, 16 * num_slots);
         ptx::load_bulk(stage + first, slots.whole_slots() + first, 16 * num_slots, barrier);
       }
     }

@@ -53,12 +53,6 @@ __device__ __forceinline__ TopkParams plain_params(const TopkParams& params) {
   return plain;
 }
 
-// Whether row_view() reads memory.
-__device__ inline bool reads_row_tensors(const TopkParams& params) {
-  return params.begin.data != nullptr || params.end.data != nullptr ||
-         params.index_offset.data != nullptr || params.page_table != nullptr;
-}
-
 template <ValueType kType, class Policy, bool kIsPlain>
 __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_t team_smem_bytes) {
   constexpr bool kIsStaged = kIsPlain && Policy::kIsStaged && ptx::kHasBulkLoads;

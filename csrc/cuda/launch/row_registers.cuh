@@ -8,6 +8,7 @@
 #include "cuda/launch/check.h"
 #include "cuda/launch/kernel_launch.h"
 #include "cuda/launch/launch.h"
+#include "deepselect/row_view.h"
 
 namespace deepselect::cuda {
 namespace detail {
@@ -17,9 +18,7 @@ namespace detail {
 inline bool is_plain_call(const TopkParams& params) {
   const std::int64_t row_stride_bytes =
       params.input_row_stride_items * value_bytes(params.value_type);
-  return params.begin.data == nullptr && params.end.data == nullptr &&
-         params.index_offset.data == nullptr && params.page_table == nullptr &&
-         params.values == nullptr && params.raw_indices == nullptr &&
+  return !reads_row_tensors(params) && params.values == nullptr && params.raw_indices == nullptr &&
          params.index_type == IndexType::kInt32 && params.order != Order::kValue &&
          reinterpret_cast<std::uintptr_t>(params.input) % 16 == 0 &&
          (params.num_rows == 1 || row_stride_bytes % 16 == 0);

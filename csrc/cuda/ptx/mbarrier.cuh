@@ -24,9 +24,18 @@ __device__ __forceinline__ void fence_mbarrier_init() {
 #endif
 }
 
-// mbarrier.arrive.expect_tx (PTX ISA 9.7.13.15.13, sm_90) on the barrier of any CTA of the cluster:
-// one arrival that announces `num_bytes`. Orders nothing, and costs no fence: what the waiting CTA
-// reads has come by store_async().
+// mbarrier.arrive.expect_tx (PTX ISA 9.7.13.15.13, sm_90): one arrival that announces `num_bytes`.
+__device__ __forceinline__ void mbarrier_expect(std::uint64_t* barrier, std::uint32_t num_bytes) {
+#ifndef DEEPSELECT_NO_CLUSTERS
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :
+               : "r"(shared_address(barrier)), "r"(num_bytes)
+               : "memory");
+#endif
+}
+
+// The same, relaxed, on the barrier of any CTA of the cluster. Orders nothing, and costs no fence:
+// what the waiting CTA reads has come by store_async().
 __device__ __forceinline__ void mbarrier_arrive(std::uint32_t address, std::uint32_t num_bytes) {
 #ifndef DEEPSELECT_NO_CLUSTERS
   asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;"

@@ -44,6 +44,12 @@ struct RowView {
   }
 };
 
+// Whether row_view() reads memory.
+DEEPSELECT_HOST_DEVICE inline bool reads_row_tensors(const TopkParams& params) {
+  return params.begin.data != nullptr || params.end.data != nullptr ||
+         params.index_offset.data != nullptr || params.page_table != nullptr;
+}
+
 DEEPSELECT_HOST_DEVICE inline std::int64_t clamp_to(std::int64_t x, std::int64_t low,
                                                     std::int64_t high) {
   return x < low ? low : (x > high ? high : x);
