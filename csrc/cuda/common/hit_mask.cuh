@@ -17,16 +17,15 @@ class HitMask {
   static constexpr int kWordsPerVector = 4;
   static constexpr int kMaxVectors = 16 / kWordsPerVector;
 
-  // The items of vector `vector`, a compile-time constant. kIsPlain: as KeyMap::is_plain() says.
-  template <bool kIsPlain = false>
+  // The items of vector `vector`, a compile-time constant.
   __device__ __forceinline__ void add(const KeyMap<kType>& key_map,
                                       const KeyThreshold<kType>& threshold, uint4 bits,
                                       int vector) {
     const std::uint32_t words[kWordsPerVector] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
     for (int word = 0; word < kWordsPerVector; ++word) {
-      const std::uint32_t y = kIsPlain ? words[word] : key_map.oriented(words[word]);
-      bits_ |= threshold.compare(y) & (kItems << (kWordsPerVector * vector + word));
+      bits_ |= threshold.compare(key_map.oriented(words[word])) &
+               (kItems << (kWordsPerVector * vector + word));
     }
   }
 

@@ -57,11 +57,9 @@ class KeyMap {
     }
   }
 
-  // Whether comparing a word with something that is no zero and no NaN is comparing its y.
-  __device__ __forceinline__ bool is_plain() const { return (sign_ & kSignBits) == 0; }
-
   __device__ __forceinline__ bool is_reversed() const { return flip_ != 0; }
-  // Whether oriented() negates.
+  // Whether oriented() negates. If not, comparing a word with what is no zero and no NaN is
+  // comparing its y.
   __device__ __forceinline__ bool is_negated() const { return (sign_ & kSignBits) != 0; }
 
   // The keys of a word but for the direction, and that step: where order is all that is asked for,

@@ -49,7 +49,7 @@ __device__ __forceinline__ void for_each_edge_reaching(const RowSlots<kType>& sl
 
 // The same for the whole slots, by a ring that start() has set going. The calls of a warp diverge;
 // no barrier.
-template <bool kIsPlain, class Ring, ValueType kType, class Reserve, class Put>
+template <bool kIsNegated, class Ring, ValueType kType, class Reserve, class Put>
 __device__ __forceinline__ void for_each_whole_reaching(Ring& ring, const RowSlots<kType>& slots,
                                                         const KeyMap<kType>& key_map,
                                                         Composite bound, Reserve&& reserve,
@@ -65,7 +65,7 @@ __device__ __forceinline__ void for_each_whole_reaching(Ring& ring, const RowSlo
 
   for (; !ring.is_done(); ring.advance(), position += kTileItems, to_bound -= kTileItems) {
     if (to_bound < 0) threshold = behind;
-    HitMask<kType> hits = ring.template hits<kIsPlain>(key_map, threshold);
+    HitMask<kType> hits = ring.template hits<kIsNegated>(key_map, threshold);
     const auto pop = [&](HitMask<kType>& from) {
       const std::uint32_t offset = from.template pop_offset<Ring::kThreads>();
       return composite_key(key_map.key(ring.item(offset)),

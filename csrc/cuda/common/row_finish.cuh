@@ -81,9 +81,11 @@ __device__ std::uint32_t gather_survivors(const Composite* far, std::uint32_t nu
 }
 
 // Writes the row from the `num_wanted` best of the survivors, which the bins of `cursor` count;
-// 1 <= num_wanted <= num_survivors. `winners` has room for the next power of two where an order is
-// asked for. All threads of the CTA call it, without a barrier since the counting.
-template <int kThreads, ValueType kType>
+// 1 <= num_wanted <= num_survivors. kIsBinFound: find_pivot_bin() has found the last one's bin, and
+// cleared the bins for order "any", else left the starts; otherwise that is done here, without a
+// barrier since the counting. `winners` has room for the next power of two where an order is asked
+// for. All threads of the CTA call it.
+template <int kThreads, bool kIsBinFound, ValueType kType>
 __device__ __forceinline__ void write_best(const TopkParams& params, const KeyMap<kType>& key_map,
                                            const RowSlots<kType>& slots,
                                            const RowOutput<kType>& output,
@@ -97,10 +99,12 @@ __device__ __forceinline__ void write_best(const TopkParams& params, const KeyMa
     output.write(place, winner, key_map, slots);
   };
   if (params.order == Order::kAny) {
-    find_pivot_bin<kThreads>(scratch.histogram, num_wanted - 1, BinsAfter::kCleared);
+    if constexpr (!kIsBinFound) {
+      find_pivot_bin<kThreads>(scratch.histogram, num_wanted - 1, BinsAfter::kCleared);
+    }
     finish_unordered<kThreads>(survivors, num_survivors, num_wanted, cursor, scratch, emit);
   } else {
-    find_pivot_bin<kThreads>(scratch.histogram, num_wanted - 1);
+    if constexpr (!kIsBinFound) find_pivot_bin<kThreads>(scratch.histogram, num_wanted - 1);
     const bool is_crowded = scratch.histogram.is_crowded != 0;
     const bool in_one_round = finish_counted<kThreads>(
         survivors, num_survivors, num_wanted, cursor, scratch,

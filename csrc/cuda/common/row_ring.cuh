@@ -43,9 +43,9 @@ class RowRing {
   // Whether the current tile is behind the row.
   __device__ __forceinline__ bool is_done() const { return num_left_ <= 0; }
 
-  // Waits for the current tile; tells which of its items reach a threshold. kIsPlain: the order of
-  // the keys is that of the values, KeyMap::is_plain().
-  template <bool kIsPlain>
+  // Waits for the current tile; tells which of its items reach a threshold. kIsNegated is
+  // KeyMap::is_negated(): if not, words are compared as they are.
+  template <bool kIsNegated>
   __device__ __forceinline__ Hits hits(const KeyMap<kType>& key_map,
                                        const KeyThreshold<kType>& threshold) const {
     ptx::wait_copies<kStages - 1>();
@@ -53,7 +53,11 @@ class RowRing {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       const uint4 bits = *reinterpret_cast<const uint4*>(lane_ + stage_ + v * kThreads * 16);
-      hits.template add<kIsPlain>(key_map, threshold, bits, v);
+      if constexpr (kIsNegated) {
+        hits.add(key_map, threshold, bits, v);
+      } else {
+        hits.template add_raw<false>(threshold, bits, v);
+      }
     }
     hits.finish(threshold);
 #pragma unroll

@@ -19,6 +19,7 @@
 #include "cuda/common/key_threshold.cuh"
 #include "cuda/common/radix_cursor.h"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/common/sample_hash.cuh"
 #include "cuda/ptx/async_copy.cuh"
 #include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/row_stream.h"
@@ -111,9 +112,7 @@ class RowSample {
         row_segments - min(row_segments, stretch * kVectorSegments << log2_vectors_);
     const std::uint32_t begin =
         number * stretch + (number * spare / kVectorSegments >> log2_vectors_);
-    std::uint32_t hash = (number + 1) * 0x9E3779B1u;
-    hash ^= hash >> 15;
-    hash *= 0x85EBCA6Bu;
+    const std::uint32_t hash = sample_hash(number);
     const std::uint32_t chosen = min(begin + __umulhi(hash, stretch), row_segments - 1);
     return {first + begin * kSegmentSlots, stretch, first + chosen * kSegmentSlots};
   }

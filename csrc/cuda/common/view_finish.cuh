@@ -106,6 +106,11 @@ __device__ __forceinline__ void rank_list_by_warps(const FinishScratch& scratch,
   }
 }
 
+__device__ __forceinline__ RadixCursor cursor_of(const SurvivorRange& range) {
+  return RadixCursor::above(range.low, RadixCursor::best_of_key(range.best_key), range.max_key,
+                            range.num_items);
+}
+
 // As finish_counted(), clearing and counting too; the winners come in no order.
 template <int kThreads>
 __device__ __noinline__ void place_in_rounds(SurvivorView view, std::uint32_t k, RadixCursor cursor,
@@ -247,10 +252,7 @@ __device__ __forceinline__ bool place_batch(const SurvivorView& view, std::uint3
     clear_bins<kThreads>(histogram);
     __syncthreads();
   }
-  place_in_rounds<kThreads>(view, k,
-                            RadixCursor::above(range.low, RadixCursor::best_of_key(range.best_key),
-                                               range.max_key, range.num_items),
-                            winners, scratch);
+  place_in_rounds<kThreads>(view, k, cursor_of(range), winners, scratch);
   return false;
 }
 
@@ -267,11 +269,7 @@ __device__ __noinline__ bool place_winners(SurvivorView view, std::uint32_t most
   if (most <= 2) return detail::place_batch<kThreads, 2>(view, k, range, winners, scratch);
   if (most <= 8) return detail::place_batch<kThreads, 8>(view, k, range, winners, scratch);
   if (most <= 16) return detail::place_batch<kThreads, 16>(view, k, range, winners, scratch);
-  detail::place_in_rounds<kThreads>(
-      view, k,
-      RadixCursor::above(range.low, RadixCursor::best_of_key(range.best_key), range.max_key,
-                         range.num_items),
-      winners, scratch);
+  detail::place_in_rounds<kThreads>(view, k, detail::cursor_of(range), winners, scratch);
   return false;
 }
 

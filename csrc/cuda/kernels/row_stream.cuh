@@ -1,6 +1,7 @@
 // row_stream: one CTA per row, several per SM, the row read once. For many long rows.
 //
-//   1. sample    a few thousand elements in registers; the one of a rank that makes fewer than k
+//   1. sample    a few thousand elements in shared memory; the one of a rank that makes fewer than
+//   k
 //                survivors very unlikely is the bound (RowSample)
 //   2. filter    the row against the bound; survivors go to shared memory
 //   3. finish    the k best of the survivors, in the order asked for, straight to the outputs
@@ -26,6 +27,7 @@
 #include "cuda/common/finish.cuh"
 #include "cuda/common/pass_counts.cuh"
 #include "cuda/common/row_filter.cuh"
+#include "cuda/common/row_finish.cuh"
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_ring.cuh"
 #include "cuda/common/row_sample.cuh"
@@ -47,40 +49,6 @@ __device__ __forceinline__ void prefetch_row(const RowSlots<kType>& slots,
   const std::uint32_t end = slots.end_whole();
   if (end <= first || num_bytes == 0) return;
   ptx::prefetch_l2(slots.whole_slots() + first, min((end - first) * 16, num_bytes));
-}
-
-// The finish, once find_pivot_bin() has found the k-th best's bin.
-template <class Policy, ValueType kType>
-__device__ __forceinline__ void finish_row(const TopkParams& params, const KeyMap<kType>& key_map,
-                                           const RowSlots<kType>& slots,
-                                           const RowOutput<kType>& output,
-                                           const Composite* survivors, std::uint32_t num_survivors,
-                                           std::uint32_t num_wanted, RadixCursor& cursor,
-                                           Composite* winners, FinishScratch& scratch) {
-  constexpr int kThreads = Policy::kThreads;
-  const bool poisons = is_floating(kType) && params.nan_rule == NanRule::kPoison;
-  bool is_poisoned = false;
-  const auto emit = [&](std::uint32_t place, Composite winner) {
-    if (poisons) is_poisoned |= key_of(winner) == KeyMap<kType>::kMaxKey;
-    output.write(place, winner, key_map, slots);
-  };
-  if (params.order == Order::kAny) {
-    finish_unordered<kThreads>(survivors, num_survivors, num_wanted, cursor, scratch, emit);
-  } else {
-    const bool is_crowded = scratch.histogram.is_crowded != 0;
-    const bool in_one_round = finish_counted<kThreads>(
-        survivors, num_survivors, num_wanted, cursor, scratch,
-        [&](std::uint32_t place, Composite winner) { winners[place] = winner; });
-    if (params.order == Order::kValue && in_one_round && !is_crowded) {
-      emit_by_value<kThreads>(winners, num_wanted, cursor, scratch.histogram, emit);
-    } else {
-      sort_winners<kThreads>(params.order, winners, num_wanted);
-#pragma unroll 1
-      for (std::uint32_t i = threadIdx.x; i < num_wanted; i += kThreads) emit(i, winners[i]);
-    }
-  }
-  output.template write_pads<kThreads>(num_wanted);
-  if (poisons && __syncthreads_or(is_poisoned)) output.template write_poison<kThreads>();
 }
 
 }  // namespace detail
@@ -156,10 +124,10 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
       if (counts) count_shared(&histogram.bins[smem.cursor.bin(composite)]);
     };
     for_each_edge_reaching(slots, key_map, bound, reserve, put);
-    if (key_map.is_plain()) {
-      for_each_whole_reaching<true>(ring, slots, key_map, bound, reserve, put);
-    } else {
+    if (!key_map.is_negated()) {
       for_each_whole_reaching<false>(ring, slots, key_map, bound, reserve, put);
+    } else {
+      for_each_whole_reaching<true>(ring, slots, key_map, bound, reserve, put);
     }
     __syncthreads();
     num_survivors = smem.num_survivors;
@@ -209,7 +177,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   if (!counts) detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
   find_pivot_bin<kThreads>(histogram, num_wanted - 1,
                            params.order == Order::kAny ? BinsAfter::kCleared : BinsAfter::kStarts);
-  detail::finish_row<Policy>(params, key_map, slots, output, survivors, num_survivors, num_wanted,
+  write_best<kThreads, true>(params, key_map, slots, output, survivors, num_survivors, num_wanted,
                              cursor, survivors + survivor_capacity, smem.finish);
 }
 

@@ -33,6 +33,7 @@
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_passes.cuh"
 #include "cuda/common/row_slots.cuh"
+#include "cuda/common/sample_hash.cuh"
 #include "cuda/common/slot_composites.cuh"
 #include "cuda/ptx/launch_control.cuh"
 #include "cuda/smem/split_stream.h"
@@ -67,9 +68,7 @@ class SplitSample {
   __device__ __forceinline__ std::uint32_t slot_of(std::uint32_t segment) const {
     const auto begin = static_cast<std::uint32_t>(segment * stretch_ >> 32);
     const auto end = static_cast<std::uint32_t>((segment + 1) * stretch_ >> 32);
-    std::uint32_t hash = (segment + 1) * 0x9E3779B1u;
-    hash ^= hash >> 15;
-    hash *= 0x85EBCA6Bu;
+    const std::uint32_t hash = sample_hash(segment);
     return first_slot_ + ((begin + __umulhi(hash, end - begin)) << log2_slots_);
   }
 
@@ -288,8 +287,8 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
     }
   }
   const RowOutput<kType> output(params, view, row);
-  write_best<kThreads>(params, key_map, slots, output, smem.staged, num_survivors, num_wanted,
-                       cursor, winners, smem.finish);
+  write_best<kThreads, false>(params, key_map, slots, output, smem.staged, num_survivors,
+                              num_wanted, cursor, winners, smem.finish);
 }
 
 }  // namespace deepselect::cuda
