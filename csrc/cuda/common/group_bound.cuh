@@ -13,6 +13,7 @@
 #include "cuda/common/cluster_slice.cuh"
 #include "cuda/common/composite.h"
 #include "cuda/smem/cluster_row.h"
+#include "cuda/tuning/cluster_row.h"
 
 namespace deepselect::cuda {
 
@@ -127,7 +128,7 @@ __device__ __forceinline__ void find_group_bound(
       const std::uint32_t span = (1u << shift) - 1;
       const std::uint32_t num_spare = pivot.end - num_left;
       const bool is_crowded = shift == 0 && num_spare > rank;
-      const bool is_wide = shift != 0 && num_spare > rank / 8;
+      const bool is_wide = shift != 0 && num_spare > rank / ClusterRowTuning::kRankSlackDivisor;
       const auto owner = static_cast<std::uint32_t>(pivot.owner);
       const std::uint32_t key =
           __shfl_sync(kAllLanes, bin_high < span ? 0 : bin_high - span, pivot.owner);

@@ -14,17 +14,23 @@ struct LaneGroup {
 
   // Bit per lane of this group.
   __device__ static std::uint32_t mask() {
-    if constexpr (kLanes == kWarpThreads) return kAllLanes;
-    return ((1u << kLanes % kWarpThreads) - 1) << (threadIdx.x % kWarpThreads / kLanes * kLanes);
+    if constexpr (kLanes == kWarpThreads) {
+      return kAllLanes;
+    } else {
+      return ((1u << kLanes) - 1) << (threadIdx.x % kWarpThreads / kLanes * kLanes);
+    }
   }
 
   __device__ __forceinline__ static std::uint32_t max(std::uint32_t value) {
-    if constexpr (kLanes == kWarpThreads) return __reduce_max_sync(kAllLanes, value);
+    if constexpr (kLanes == kWarpThreads) {
+      return __reduce_max_sync(kAllLanes, value);
+    } else {
 #pragma unroll
-    for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-      value = ::max(value, __shfl_xor_sync(kAllLanes, value, distance));
+      for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+        value = ::max(value, __shfl_xor_sync(kAllLanes, value, distance));
+      }
+      return value;
     }
-    return value;
   }
 
   // For a whole warp, as integers of the same order: NaN with its sign bit set comes last, other
@@ -36,12 +42,13 @@ struct LaneGroup {
       const std::uint32_t ordered = (bits & kSign) != 0 ? ~bits : bits | kSign;
       const std::uint32_t best = __reduce_max_sync(kAllLanes, ordered);
       return __uint_as_float((best & kSign) != 0 ? best ^ kSign : ~best);
-    }
+    } else {
 #pragma unroll
-    for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-      value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, distance));
+      for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, distance));
+      }
+      return value;
     }
-    return value;
   }
 
   __device__ __forceinline__ static float sum(float value) {

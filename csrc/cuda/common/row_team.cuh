@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cuda/common/block.cuh"
+#include "cuda/common/lanes.cuh"
 #include "cuda/ptx/shuffle.cuh"
 
 namespace deepselect::cuda {
@@ -26,14 +27,7 @@ struct RowTeam {
   __device__ static std::uint32_t warp() { return kWarps == 1 ? 0 : threadIdx.x / kWarpThreads; }
 
   // The team's lanes of this warp.
-  __device__ __forceinline__ static std::uint32_t lanes() {
-    if constexpr (kLanes == kWarpThreads) {
-      return kAllLanes;
-    } else {
-      constexpr std::uint32_t kFirst = (1u << kLanes) - 1;
-      return kFirst << (threadIdx.x % kWarpThreads / kLanes * kLanes);
-    }
-  }
+  __device__ __forceinline__ static std::uint32_t lanes() { return LaneGroup<kLanes>::mask(); }
 
   __device__ __forceinline__ static void sync() {
     if constexpr (kWarps == 1) {

@@ -425,7 +425,8 @@ __device__ __forceinline__ void write_gate_row(const TopkParams& params, std::in
     output.template write_pads<kLanes>(num_written, Group::lane());
   }
   if (!has_weights) return;
-  const float pad = float_of_bits(poisoned ? 0x7FC00000u : params.pad_value_bits);
+  const float pad =
+      float_of_bits(poisoned ? ValueTraits<ValueType::kFloat32>::kQuietNan : params.pad_value_bits);
   for (std::int64_t i = num_written + Group::lane(); i < params.k; i += kLanes) weights[i] = pad;
 }
 

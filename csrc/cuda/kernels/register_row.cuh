@@ -101,7 +101,7 @@ class RegisterRow {
                                                       std::uint32_t num_items, Smem& smem) const {
     std::uint32_t first = 0;  // the range's first distance
     int shift = kFirstShift;
-    if (num_wanted < num_items - num_items / 2 - num_items / 8) {
+    if (Policy::expects_near(num_wanted, num_items)) {
       count_near(smem.bins);
     } else {
       shift = shift_for(best_key_);

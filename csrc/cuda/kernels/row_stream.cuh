@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
 
     needs_sample = num_survivors < num_wanted;
     if (needs_sample) {
-      severity *= 4.0f;
+      severity *= Policy::kSeverityFactor;
       if (counts) clear_bins<kThreads>(histogram);
       counts = true;
     } else if (!counts) {

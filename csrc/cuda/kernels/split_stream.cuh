@@ -54,7 +54,7 @@ class SplitSample {
       : num_wanted_(num_wanted) {
     // Where the k best are many among the slots, two slots have one between them too often.
     const std::uint32_t num_slots = slots.end_whole() - min(slots.first_whole(), slots.end_whole());
-    log2_slots_ = num_slots / 8 >= num_wanted ? shape.log2_segment_slots : 0;
+    log2_slots_ = num_slots / Policy::kSlotsPerWanted >= num_wanted ? shape.log2_segment_slots : 0;
     first_slot_ = slots.first_segment(1u << log2_slots_);
     num_row_segments_ = (slots.end_whole() - min(first_slot_, slots.end_whole())) >> log2_slots_;
     num_segments_ = Policy::num_segments(num_row_segments_, num_wanted);

@@ -157,7 +157,8 @@ __global__ void __launch_bounds__(kThreads)
                                            sums + row * parts_per_row, parts_per_row, scratch);
   }
   float* weights = static_cast<float*>(params.values) + row * params.values_row_stride_items;
-  const float pad = float_of_bits(poisoned ? 0x7FC00000u : params.pad_value_bits);
+  const float pad =
+      float_of_bits(poisoned ? ValueTraits<ValueType::kFloat32>::kQuietNan : params.pad_value_bits);
   const float sum = params.weights == Weights::kSigmoid ? 1.0f : static_cast<float>(total.sum);
   for (std::int64_t i = threadIdx.x; i < params.k; i += kThreads) {
     float weight = pad;

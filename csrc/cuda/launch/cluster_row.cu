@@ -19,22 +19,18 @@ void launch(const LaunchContext& context) {
   launch_kernel(context, kernel, shape, context.params, context.plan.cluster_row);
 }
 
-template <ValueType kType, class... Policies>
-void launch_one_of(const LaunchContext& context) {
-  const auto is_chosen = [&](int threads, int vectors) {
-    return context.plan.cta_threads == threads && context.plan.vectors_per_thread == vectors;
-  };
-  static_cast<void>(((is_chosen(Policies::kThreads, Policies::kVectors) &&
-                      (launch<kType, Policies>(context), true)) ||
-                     ...));
-}
-
 }  // namespace
 
 void launch_cluster_row(const LaunchContext& context) {
   dispatch_value_type(context.params.value_type, [&](auto value_type) {
-    launch_one_of<decltype(value_type)::value, ClusterRow2, ClusterRow4, ClusterRow8, ClusterRow16>(
-        context);
+    dispatch_policy<ClusterRow2, ClusterRow4, ClusterRow8, ClusterRow16>(
+        Variant::kClusterRow, [&](auto policy) {
+          using Policy = decltype(policy);
+          const bool is_chosen = context.plan.cta_threads == Policy::kThreads &&
+                                 context.plan.vectors_per_thread == Policy::kVectors;
+          if (is_chosen) launch<decltype(value_type)::value, Policy>(context);
+          return is_chosen;
+        });
   });
 }
 

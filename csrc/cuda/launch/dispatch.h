@@ -1,8 +1,11 @@
 // From run-time enumerations to template arguments.
 #pragma once
 
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 
+#include "cuda/variant.h"
 #include "deepselect/contract.h"
 
 namespace deepselect::cuda {
@@ -38,6 +41,15 @@ void dispatch_score_type(ValueType type, Body&& body) {
     case ValueType::kInt32:
       return;
   }
+}
+
+// Calls `try_policy(policy)` for one policy after the other until it returns true; throws where
+// none does: the plan then names a policy that is not compiled.
+template <class... Policies, class TryPolicy>
+void dispatch_policy(Variant variant, TryPolicy&& try_policy) {
+  if ((try_policy(Policies{}) || ...)) return;
+  throw std::runtime_error(std::string("deepselect.topk: CUDA variant ") + variant_name(variant) +
+                           " is not compiled for the plan's policy");
 }
 
 }  // namespace deepselect::cuda

@@ -6,6 +6,7 @@
 
 #include "cuda/kernels/row_registers.cuh"
 #include "cuda/launch/check.h"
+#include "cuda/launch/dispatch.h"
 #include "cuda/launch/kernel_launch.h"
 #include "cuda/launch/launch.h"
 #include "deepselect/row_view.h"
@@ -36,28 +37,36 @@ void launch_policy(const LaunchContext& context) {
                 static_cast<std::uint32_t>(context.plan.smem_bytes / Policy::kTeams));
 }
 
-// Launches the policy that the plan chose; false where it is none of these.
-template <ValueType kType, class... Policies>
-bool launch_one_of(RowRegistersPolicyList<Policies...>, const LaunchContext& context) {
+// Launches the policy that the plan chose.
+template <ValueType kType, class... Policies, class... Policies32Bit>
+void launch_one_of(RowRegistersPolicyList<Policies...>, RowRegistersPolicyList<Policies32Bit...>,
+                   const LaunchContext& context) {
   const bool is_plain = is_plain_call(context.params);
-  const auto is_chosen = [&](int threads, int vectors) {
-    return context.plan.row_threads == threads && context.plan.vectors_per_thread == vectors;
+  const auto try_launch = [&](auto policy) {
+    using Policy = decltype(policy);
+    if (context.plan.row_threads != Policy::kThreads ||
+        context.plan.vectors_per_thread != Policy::kVectors) {
+      return false;
+    }
+    if (is_plain) {
+      launch_policy<kType, Policy, true>(context);
+    } else {
+      launch_policy<kType, Policy, false>(context);
+    }
+    return true;
   };
-  return ((is_chosen(Policies::kThreads, Policies::kVectors) &&
-           (is_plain ? launch_policy<kType, Policies, true>(context)
-                     : launch_policy<kType, Policies, false>(context),
-            true)) ||
-          ...);
+  if constexpr (value_bytes(kType) == 4) {
+    dispatch_policy<Policies..., Policies32Bit...>(Variant::kRowRegisters, try_launch);
+  } else {
+    dispatch_policy<Policies...>(Variant::kRowRegisters, try_launch);
+  }
 }
 
 }  // namespace detail
 
 template <ValueType kType>
 void launch_row_registers_of(const LaunchContext& context) {
-  const bool is_launched = detail::launch_one_of<kType>(RowRegistersPolicies{}, context);
-  if constexpr (value_bytes(kType) == 4) {
-    if (!is_launched) detail::launch_one_of<kType>(RowRegistersPolicies32Bit{}, context);
-  }
+  detail::launch_one_of<kType>(RowRegistersPolicies{}, RowRegistersPolicies32Bit{}, context);
 }
 
 }  // namespace deepselect::cuda

@@ -18,23 +18,18 @@ void launch(const LaunchContext& context) {
   check_cuda(Variant::kRowStream, "launch", cudaGetLastError());
 }
 
-// Launches the policy that the plan chose.
-template <ValueType kType, class... Policies>
-void launch_one_of(const LaunchContext& context) {
-  const auto is_chosen = [&](int threads, int tile_vectors) {
-    return context.plan.cta_threads == threads && context.plan.vectors_per_thread == tile_vectors;
-  };
-  static_cast<void>(((is_chosen(Policies::kThreads, Policies::kTileVectors) &&
-                      (launch<kType, Policies>(context), true)) ||
-                     ...));
-}
-
 }  // namespace
 
 void launch_row_stream(const LaunchContext& context) {
   dispatch_value_type(context.params.value_type, [&](auto value_type) {
-    launch_one_of<decltype(value_type)::value, RowStreamMid, RowStreamMidLargeK, RowStreamLong,
-                  RowStreamHuge>(context);
+    dispatch_policy<RowStreamMid, RowStreamMidLargeK, RowStreamLong, RowStreamHuge>(
+        Variant::kRowStream, [&](auto policy) {
+          using Policy = decltype(policy);
+          const bool is_chosen = context.plan.cta_threads == Policy::kThreads &&
+                                 context.plan.vectors_per_thread == Policy::kTileVectors;
+          if (is_chosen) launch<decltype(value_type)::value, Policy>(context);
+          return is_chosen;
+        });
   });
 }
 

@@ -1,8 +1,11 @@
 #include "cuda/kernels/split_radix.cuh"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
 #include <stdexcept>
+#include <string>
 
 #include "cuda/launch/check.h"
 #include "cuda/launch/dispatch.h"

@@ -1,4 +1,5 @@
-// One planner per variant that has its own file: whether it can serve a call, and the plan.
+// The planners of variants that have a file of their own: whether it can serve a call, and the
+// plan.
 #pragma once
 
 #include <cstdint>

@@ -10,10 +10,7 @@ namespace deepselect::cuda {
 namespace {
 
 std::int64_t winner_capacity(const TopkParams& params) {
-  if (params.order == Order::kAny) return 0;
-  std::int64_t power = 1;
-  while (power < params.k) power *= 2;
-  return power;
+  return params.order == Order::kAny ? 0 : next_power_of_two(params.k);
 }
 
 template <class Policy>

@@ -66,6 +66,7 @@ __device__ __forceinline__ T* opaque_global(T* address) {
   return static_cast<T*>(__cvta_global_to_generic(global));
 }
 
+// %lanemask_lt (PTX ISA 10.20): bit per lane of the warp below this one.
 __device__ __forceinline__ std::uint32_t lanes_below() {
   std::uint32_t mask;
   asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));

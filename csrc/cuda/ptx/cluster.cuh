@@ -13,6 +13,7 @@ namespace deepselect::cuda::ptx {
 #define DEEPSELECT_NO_CLUSTERS
 #endif
 
+// %cluster_ctarank (PTX ISA 10.16, sm_90): this CTA's number within its cluster.
 __device__ __forceinline__ std::uint32_t cluster_rank() {
   std::uint32_t rank = 0;
 #ifndef DEEPSELECT_NO_CLUSTERS

@@ -1,7 +1,6 @@
 // One function per access to shared memory by its 32-bit address.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace deepselect::cuda::ptx {

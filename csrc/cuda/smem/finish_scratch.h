@@ -1,4 +1,4 @@
-// What finish_select() needs beside the survivors and the winners.
+// What the finish needs beside the survivors and the winners.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,6 @@
 // Shared memory of a CTA of the gate kernel.
 #pragma once
 
-#include <cstdint>
-
 namespace deepselect::cuda {
 
 // Of all scores in a window: the maximum, and the sum of exp(score - maximum).

@@ -2,7 +2,6 @@
 // bits, or composites for order "value".
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "cuda/smem/pivot_bin.h"

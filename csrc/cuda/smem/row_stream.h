@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cuda/common/composite.h"
+#include "cuda/common/radix_cursor.h"
 #include "cuda/smem/finish_scratch.h"
 
 namespace deepselect::cuda {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/common/composite.h"
+#include "cuda/common/radix_cursor.h"
 #include "cuda/common/row_parts.h"
 #include "cuda/smem/finish_scratch.h"
 

@@ -1,4 +1,5 @@
-// Tuning of the cluster_row variant.
+// Tuning of the cluster_row variant. What was measured beside the numbers of threads and of groups,
+// and what was not measured yet, is in the log of docs/kernels/cluster_row.md.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@ namespace deepselect::cuda {
 template <int kThreadsValue, int kVectorsValue>
 struct ClusterRowPolicy {
   static constexpr int kThreads = kThreadsValue;
-  static constexpr int kVectors =
-      kVectorsValue;  // 16-byte vectors of the row in a thread's registers
+  // 16-byte vectors of the row in a thread's registers.
+  static constexpr int kVectors = kVectorsValue;
 
   // Brought into L2 while the bound is searched: up to this many times what registers hold.
   static constexpr int kPrefetchedLayers = 4;
@@ -35,6 +36,9 @@ struct ClusterRowTuning {
   static constexpr std::int64_t kGroupsPerWanted = 4;
   static constexpr std::int64_t kMinGroupsPerWanted = 2;
   static constexpr std::int32_t kMaxGroupsPerThread = 4;
+  // The bound may let this part of its rank in groups through beyond it.
+  static constexpr std::uint32_t kRankSlackDivisor = 8;
+
   // Room for the survivors of a CTA: enough for rows whose best elements all lie side by side,
   // where all 8 items of a vector survive and not one, as long as the cluster has no more than
   // kSurvivors.
@@ -52,6 +56,16 @@ struct ClusterRowTuning {
   static constexpr std::int64_t kLargeClusterBytes = 256 << 10;
   static constexpr std::int32_t kCluster = 8;
   static constexpr std::int32_t kMaxLog2Ctas = 4;
+
+  static constexpr bool is_valid() {
+    const bool is_power =
+        (kMaxGroupsPerThread & (kMaxGroupsPerThread - 1)) == 0 && (kCluster & (kCluster - 1)) == 0;
+    return is_power && kMaxGroupsPerThread <= 4 && kCluster <= 1 << kMaxLog2Ctas &&
+           kMaxLog2Ctas <= 4 && kMinGroupsPerWanted >= 1 &&
+           kMinGroupsPerWanted <= kGroupsPerWanted && kRankSlackDivisor >= 1 && kMinRegion >= 2 &&
+           kMinSurvivorsPerWanted <= kMaxSurvivorsPerWanted;
+  }
 };
+static_assert(ClusterRowTuning::is_valid());
 
 }  // namespace deepselect::cuda

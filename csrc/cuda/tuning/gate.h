@@ -1,4 +1,4 @@
-// Tuning of the gate variant.
+// Tuning of the gate variant. Chosen by counting instructions (docs/kernels/gate.md), not searched.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,6 @@
 // serves what no other does, not one that is tuned for speed.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 namespace deepselect::cuda {
 
 struct RowRadixPolicy {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "deepselect/macros.h"
+
 namespace deepselect::cuda {
 
 // A row's team is a CTA, or, for the shortest rows, a warp or part of one in a CTA of several: a
@@ -23,6 +25,11 @@ struct RowRegistersPolicy {
   static constexpr int kLog2Bins = kThreads <= 32 ? 9 : 10;
   static constexpr int kBins = 1 << kLog2Bins;
   static constexpr int kLog2FirstOctaves = kLog2Bins - 7;
+  // Whether the first round should do: otherwise it spans all distances that there can be.
+  DEEPSELECT_HOST_DEVICE static constexpr bool expects_near(std::uint32_t num_wanted,
+                                                            std::uint32_t num_items) {
+    return num_wanted < num_items - num_items / 2 - num_items / 8;
+  }
   // Where that is not enough, the second round spans as many from the best of the rest on: two
   // rounds then do for negative, logarithmic or masked values and what is left by a ReLU.
   static constexpr int kLog2SecondOctaves = 3;

@@ -26,6 +26,9 @@ struct RowStreamPolicy {
   static constexpr int kSlotsPerSegment = 8;
   static constexpr float kRankSigmas = 4.5f;
 
+  // Where too few survived, the next rank is so many times as large.
+  static constexpr float kSeverityFactor = 4.0f;
+
   // The bound may let this part of its rank through beyond it.
   static constexpr int kRankSlackDivisor = 8;
 
@@ -60,11 +63,12 @@ struct RowStreamPolicy {
   }
 };
 
-// H200, normal data, graph replay, us; each policy beside the next best of a sweep over 14:
-//   Mid        4096 x 64 K bf16, k 512    147   (tiles of 3 vectors 155, 5 CTAs 173, prefetch off
-//   148) MidLargeK  4096 x 64 K bf16, k 2048   221   (tiles of 4 vectors 262, Long 238) Long 4096 x
-//   128 K bf16, k 512   267   (Mid 274, Huge 302); 256 x 64 K 15.5 (Mid 16.1) Huge       1024 x 1 M
-//   bf16, k 512     509   (Long 521, tiles of 4 vectors 515, Mid 543)
+// H200, bf16, normal data, graph replay, us; each policy beside the next best of a sweep over 14:
+//
+//   * Mid, 4096 x 64 K, k 512: 147 (tiles of 3 vectors 155, 5 CTAs 173, prefetch off 148)
+//   * MidLargeK, 4096 x 64 K, k 2048: 221 (tiles of 4 vectors 262, Long 238)
+//   * Long, 4096 x 128 K, k 512: 267 (Mid 274, Huge 302); 256 x 64 K: 15.5 (Mid 16.1)
+//   * Huge, 1024 x 1 M, k 512: 509 (Long 521, tiles of 4 vectors 515, Mid 543)
 using RowStreamMid = RowStreamPolicy<256, 4, 2, 4, 2>;
 using RowStreamMidLargeK = RowStreamPolicy<256, 3, 2, 3, 2>;
 using RowStreamLong = RowStreamPolicy<512, 2, 2, 4, 2>;

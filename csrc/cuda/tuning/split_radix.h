@@ -1,4 +1,4 @@
-// Tuning of the split_radix variant.
+// Tuning of the split_radix variant. Not searched.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct SplitRadixPolicy {
   static constexpr int kVectorsInFlight = 4;
   static constexpr int kCtasPerSm = 3;           // parts of all rows together, per SM
   static constexpr int kMinSlotsPerPart = 4096;  // 64 KB: what a part's fixed costs are worth
-  static constexpr int kMaxParts = 512;          // of a row: one per thread in the prefix sum
+  static constexpr int kMaxParts = 512;          // of a row: one per thread of a prefix sum
 
   // Rows are served in batches, so that the workspace stays bounded.
   static constexpr std::int64_t kMaxBatchRows = 4096;

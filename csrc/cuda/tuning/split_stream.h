@@ -16,6 +16,7 @@ struct SplitStreamPolicy {
   // bytes for either: where the input is small and time is latency, single slots let fewer elements
   // of rows in order survive.
   static constexpr std::int64_t kSmallInputBytes = std::int64_t{32} << 20;
+  static constexpr std::uint32_t kSlotsPerWanted = 8;  // single slots also where a row has fewer
   static constexpr int kSampleThreads = 512;
   static constexpr int kSampleInFlight = 2;
   // Of the k best so many are in the sample on average: more cost more reading (a segment takes 64

@@ -17,6 +17,12 @@ struct WeightedPolicy {
   // A row is summed in parts until the device is busy, each of at least so many slots a thread.
   static constexpr std::int64_t kCtasPerSm = 4;
   static constexpr std::int64_t kMinSlotsPerThread = 4;
+
+  static constexpr bool is_valid() {
+    return kThreads % 32 == 0 && kThreads <= 1024 && kTileCols >= 1 && kInFlight >= 1 &&
+           kCtasPerSm >= 1 && kMinSlotsPerThread >= 1;
+  }
 };
+static_assert(WeightedPolicy::is_valid());
 
 }  // namespace deepselect::cuda
