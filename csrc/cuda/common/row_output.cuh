@@ -38,7 +38,7 @@ class RowOutput {
   __device__ bool is_plain() const { return is_plain_; }
 
   // The index of `position` into place `place`, where is_plain().
-  __device__ __forceinline__ void write_plain(std::uint32_t place, std::uint32_t position) const {
+  __device__ __forceinline__ void write_plain(std::int64_t place, std::uint32_t position) const {
     reinterpret_cast<std::uint32_t*>(indices_)[place] =
         position + static_cast<std::uint32_t>(view_.offset);
   }
@@ -57,8 +57,7 @@ class RowOutput {
                                         const RowSlots<kType>& slots) const {
     const std::uint32_t position = position_of(winner);
     if (is_plain_) {
-      reinterpret_cast<std::uint32_t*>(indices_)[place] =
-          position + static_cast<std::uint32_t>(view_.offset);
+      write_plain(place, position);
       return;
     }
     Bits bits = 0;
