@@ -8,8 +8,9 @@
 
 namespace deepselect::cuda::ptx {
 
-// mbarrier.init (PTX ISA 9.7.13.15.9, sm_80); visible to the cluster after
-// fence_mbarrier_init() and the cluster's barrier.
+// mbarrier.init (PTX ISA 9.7.13.15.9, sm_80). Visible to the copy engine after
+// fence_mbarrier_init(), to other threads after a barrier of theirs as well: the warp's, the CTA's
+// or the cluster's.
 __device__ __forceinline__ void mbarrier_init(std::uint64_t* barrier, std::uint32_t num_arrivals) {
 #ifndef DEEPSELECT_NO_CLUSTERS
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
@@ -18,6 +19,7 @@ __device__ __forceinline__ void mbarrier_init(std::uint64_t* barrier, std::uint3
                : "memory");
 #endif
 }
+// fence.mbarrier_init (PTX ISA 9.7.13.5, sm_90).
 __device__ __forceinline__ void fence_mbarrier_init() {
 #ifndef DEEPSELECT_NO_CLUSTERS
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
