@@ -31,16 +31,9 @@ void dispatch_value_type(ValueType type, Body&& body) {
 // Likewise, of the types that have scores: the op refuses weights and biases of int32.
 template <class Body>
 void dispatch_score_type(ValueType type, Body&& body) {
-  switch (type) {
-    case ValueType::kBFloat16:
-      return body(ValueTypeConstant<ValueType::kBFloat16>{});
-    case ValueType::kFloat16:
-      return body(ValueTypeConstant<ValueType::kFloat16>{});
-    case ValueType::kFloat32:
-      return body(ValueTypeConstant<ValueType::kFloat32>{});
-    case ValueType::kInt32:
-      return;
-  }
+  dispatch_value_type(type, [&](auto value_type) {
+    if constexpr (is_floating(decltype(value_type)::value)) body(value_type);
+  });
 }
 
 // Calls `try_policy(policy)` for one policy after the other until it returns true; throws where
