@@ -36,6 +36,16 @@ struct SignedBound {
   }
 };
 
+// A bound for one compare of raw bits, read as numbers of the same width: half for either 16-bit type
+// (sign and magnitude order bfloat16 alike), float. Accepts whatever does not compare as less than
+// `bits` (where is_lower), or as greater; so every NaN of that reading, which is neither.
+template <class Bits>
+struct LooseBound {
+  Bits bits;
+  bool is_lower;
+  bool accepts_all;
+};
+
 template <ValueType kType>
 struct SignedKeyRule {
   using Bits = BitsOf<kType>;
@@ -48,6 +58,9 @@ struct SignedKeyRule {
       static_cast<std::int32_t>(~std::uint32_t{0} << (kBits - 1));
   static constexpr std::int32_t kLastNan = -(kMinusZero + 1);
   static constexpr std::int32_t kLastMinusNan = -1;
+  // Magnitudes of finite normal numbers as LooseBound reads them.
+  static constexpr std::int32_t kSmallestNormal = kBits == 16 ? 0x0400 : 0x00800000;
+  static constexpr std::int32_t kGreatestNumber = kBits == 16 ? 0x7BFF : 0x7F7FFFFF;
 
   bool largest;
   bool nan_first;
@@ -92,6 +105,19 @@ struct SignedKeyRule {
     }
     const std::uint32_t num_intervals = least == -kInfinity ? 0 : 1;
     return {{{first, worse + kInfinity}, {}}, num_intervals, true};
+  }
+
+  // Accepts all elements whose key is at least `least`, and others: NaN and, of bfloat16, what half
+  // cannot tell from it. Its number is 0 or a normal one, so it does not matter whether subnormal
+  // ones are taken as 0.
+  DEEPSELECT_HOST_DEVICE constexpr LooseBound<Bits> loosely_at_least(std::int32_t least) const {
+    const bool wins = least > 0;
+    const std::int32_t magnitude = wins ? least : -least;
+    if (!wins && magnitude > kGreatestNumber) return {0, largest, true};
+    std::int32_t number = magnitude < kGreatestNumber ? magnitude : kGreatestNumber;
+    if (number < kSmallestNormal) number = wins || number == 0 ? 0 : kSmallestNormal;
+    const bool is_negative = number != 0 && wins != largest;
+    return {static_cast<Bits>(is_negative ? kMinusZero + number : number), largest, false};
   }
 };
 

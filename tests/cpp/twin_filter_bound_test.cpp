@@ -1,4 +1,4 @@
-// FilterBound and SignedBound against the keys that they stand for: every 16-bit pattern against
+// FilterBound, SignedBound and LooseBound against the keys that they stand for: every 16-bit pattern against
 // bounds round all edges, and the 32-bit rule at patterns round all edges. Also: KeyRule and
 // SignedKeyRule order as order_key does.
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "ascend/filter_bound.h"
 #include "ascend/signed_keys.h"
+#include "ascend/twin/asc_ub.h"
 #include "expect.h"
 
 namespace {
@@ -86,6 +87,42 @@ void test_signed_rule(const SignedKeyRule<kType>& rule, const std::vector<BitsOf
   for (BitsOf<kType> bits : values) EXPECT(rule.key(rule.worst()) <= rule.key(bits));
 }
 
+// A loose bound accepts what it must, and nothing else but NaN as its compare reads bits, and what
+// lies between two adjacent numbers of those that it may use.
+template <ValueType kType>
+void test_loose_bound(const SignedKeyRule<kType>& rule, const std::vector<BitsOf<kType>>& values,
+                      const std::vector<BitsOf<kType>>& keys) {
+  using Rule = SignedKeyRule<kType>;
+  constexpr std::int32_t kNanOfCompare = Rule::kGreatestNumber + 1;
+  std::vector<std::int32_t> bounds = {-Rule::kNanKey, -Rule::kInfinity, Rule::kInfinity,
+                                      Rule::kNanKey};
+  for (std::int32_t edge : {0, Rule::kSmallestNormal, Rule::kGreatestNumber}) {
+    for (std::int32_t step = -2; step <= 2; ++step) {
+      bounds.push_back(edge + step);
+      bounds.push_back(-edge + step);
+    }
+  }
+  for (BitsOf<kType> bits : keys) bounds.push_back(rule.key(bits));
+  for (std::int32_t least : bounds) {
+    if (least < -Rule::kNanKey || least > Rule::kNanKey) continue;
+    const LooseBound<BitsOf<kType>> bound = rule.loosely_at_least(least);
+    EXPECT(bound.is_lower == rule.largest);
+    const float number = twin::number_of(bound.bits);
+    const std::int32_t magnitude = Rule::sign_extended(bound.bits) & Rule::kLastNan;
+    EXPECT(magnitude == 0 || magnitude >= Rule::kSmallestNormal);
+    EXPECT(magnitude <= Rule::kGreatestNumber);
+    for (BitsOf<kType> bits : values) {
+      const float x = twin::number_of(bits);
+      const bool passes = bound.accepts_all || !(bound.is_lower ? x < number : x > number);
+      if (rule.key(bits) >= least) EXPECT(passes);
+      const std::int32_t size = Rule::sign_extended(bits) & Rule::kLastNan;
+      const bool may_pass = size >= kNanOfCompare || size <= Rule::kSmallestNormal ||
+                            size == Rule::kGreatestNumber || bound.accepts_all;
+      if (rule.key(bits) < least && !may_pass) EXPECT(!passes);
+    }
+  }
+}
+
 template <class Rule, ValueType kType>
 void test_same_order(const Rule& rule, bool nan_is_largest, bool largest,
                      const std::vector<BitsOf<kType>>& values) {
@@ -113,6 +150,7 @@ void test_type(bool exhaustive) {
       test_rule(rule, values, keys);
       const SignedKeyRule<kType> signed_rule = SignedKeyRule<kType>::of(nan_rule, largest);
       test_signed_rule(signed_rule, values, patterns<kType>(60));
+      test_loose_bound(signed_rule, values, patterns<kType>(60));
       if (nan_rule == NanRule::kPoison) continue;
       const bool nan_is_largest = nan_rule == NanRule::kLargest;
       test_same_order<KeyRule<kType>, kType>(rule, nan_is_largest, largest, patterns<kType>(100));

@@ -38,6 +38,7 @@ enum class Fault {
   kLanesAcrossBlocks,
   kInt32Overflows,
   kNotAnInteger,
+  kBoundNotNormal,
   kGatherUndefined,
   kGatherPastBuffer,
   kScoreNotNormal,
@@ -84,6 +85,7 @@ void kernel(Fault fault) {
   ub::count_up(words, 0, is(Fault::kNoItems) ? 0 : 1024);
   barrier<kPipeV>();
   if (is(Fault::kNotAnInteger)) ub::to_int32(words, floats, 64);
+  if (is(Fault::kBoundNotNormal)) ub::less_than(mask, (U16*)items, U16(1), 1024);
   if (is(Fault::kInt32Overflows)) ub::multiply_scalar(words, words, 1 << 24, 1024);
   if (is(Fault::kLanesAcrossBlocks)) ub::fill_lanes(words, 0, 6, 9);
   ub::shift_left(offsets, (U32*)words, U32(1), 1024);
@@ -137,6 +139,7 @@ constexpr Expected kExpected[] = {
     {Fault::kLanesAcrossBlocks, "PIPE_V", "outside one block", false},
     {Fault::kInt32Overflows, "PIPE_V", "overflows", false},
     {Fault::kNotAnInteger, "PIPE_V", "not an integer", false},
+    {Fault::kBoundNotNormal, "PIPE_V", "bound that is not normal", false},
     {Fault::kGatherUndefined, "PIPE_V", "never written", true},
     {Fault::kGatherPastBuffer, "PIPE_V", "outside the unified buffer", true},
     {Fault::kScoreNotNormal, "PIPE_V", "not a normal number", false},

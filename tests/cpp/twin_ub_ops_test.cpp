@@ -160,6 +160,39 @@ void test_compares(U32 count) {
   check_compare(words, others, [](I32 x, I32) { return x == 3; }, equal_scalar);
 }
 
+// Of all bits. A half is m * 2^(e - 25) with a fraction m of 11 bits: compared here as integers.
+void test_compares_of_bits(U32 count) {
+  using Bytes = std::uint8_t*;
+  const auto is_nan = [](U16 x) { return (x & 0x7FFF) > 0x7C00; };
+  const auto order = [](U16 x) { return (x & 0x8000) != 0 ? -(x & 0x7FFF) : int{x}; };
+  std::vector<U16> halves = random_items<U16>(count), bounds(count);
+  for (U16 bound : {0, 0x0400, 0x8400, 0x3C00, 0xC123, 0x7BFF, 0xFBFF}) {
+    halves[count / 2] = bound;
+    halves[count / 3] = 0x8000;
+    halves[count / 4] = 0xFC00;
+    halves[count / 5] = 0x7C01;
+    const auto less = [bound](Bytes m, U16* x, U16*, U32 n) { ub::less_than(m, x, bound, n); };
+    const auto is_less = [&](U16 x, U16) { return !is_nan(x) && order(x) < order(bound); };
+    check_compare(halves, bounds, is_less, less);
+    const auto more = [bound](Bytes m, U16* x, U16*, U32 n) { ub::greater_than(m, x, bound, n); };
+    const auto is_more = [&](U16 x, U16) { return !is_nan(x) && order(x) > order(bound); };
+    check_compare(halves, bounds, is_more, more);
+  }
+  const auto words = random_items<U32>(count);
+  const std::vector<U32> others(count);
+  const auto as_float = [](U32 x) {
+    float value = 0;
+    std::memcpy(&value, &x, sizeof(value));
+    return value;
+  };
+  const auto less = [](Bytes m, U32* x, U32*, U32 n) { ub::less_than(m, x, 0x40490FDBu, n); };
+  check_compare(
+      words, others, [&](U32 x, U32) { return as_float(x) < as_float(0x40490FDB); }, less);
+  const auto more = [](Bytes m, U32* x, U32*, U32 n) { ub::greater_than(m, x, 0xC0490FDBu, n); };
+  check_compare(
+      words, others, [&](U32 x, U32) { return as_float(x) > as_float(0xC0490FDB); }, more);
+}
+
 template <class T>
 void test_fills(U32 count) {
   T* dst = simd::ub_at<T>(kC);
@@ -318,6 +351,7 @@ int main() {
       test_count_and_pick(count);
     }
     for (U32 count : {64u, 128u, 1024u}) test_compares(count);
+    for (U32 count : {128u, 1024u}) test_compares_of_bits(count);
     test_sorting();
     test_undefined_items();
   }

@@ -3,8 +3,8 @@
 // barrier<kPipeV>() between them. Arrays start at 32-byte boundaries. Destinations come first and
 // may be the same array as a source of equal item size in element-wise calls, in no others.
 //
-// dav-2201 compares floats and tests int32 for equality, no more. Arithmetic here must not
-// overflow: whether int32 wraps or saturates is not documented.
+// dav-2201 compares floats and halves and tests int32 for equality, no more. Arithmetic here must not
+// overflow: whether integers wrap or saturate is not documented.
 #pragma once
 
 #include <cstdint>
@@ -128,6 +128,20 @@ inline void at_most(std::uint8_t* mask, float* src, float value, U32 count DEEPS
     twin::require_integer(x);
     return x <= value;
   });
+}
+template <class Bits>
+void less_than(std::uint8_t* mask, Bits* src, Bits bound, U32 count DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
+  const float value = twin::bound_number(bound);
+  twin::compare_ub(mask, src, src, count,
+                   [value](Bits x, Bits) { return twin::number_of(x) < value; });
+}
+template <class Bits>
+void greater_than(std::uint8_t* mask, Bits* src, Bits bound, U32 count DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
+  const float value = twin::bound_number(bound);
+  twin::compare_ub(mask, src, src, count,
+                   [value](Bits x, Bits) { return twin::number_of(x) > value; });
 }
 inline void equal(std::uint8_t* mask, I32* a, I32* b, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
@@ -254,6 +268,28 @@ __aicore__ inline void at_most(__ubuf__ std::uint8_t* mask, __ubuf__ float* src,
                                std::uint32_t count) {
   AscendC::Compares(tensor_at(mask, count / 8), tensor_at(src, count), value, AscendC::CMPMODE::LE,
                     count);
+}
+// Bits as numbers of their width: half or float. NaN is neither less nor greater; `bound` is 0 or
+// normal.
+template <class Bits>
+using NumberOf = std::conditional_t<sizeof(Bits) == 2, half, float>;
+template <class Bits>
+__aicore__ inline void compare_bits(__ubuf__ std::uint8_t* mask, __ubuf__ Bits* src, Bits bound,
+                                    AscendC::CMPMODE mode, std::uint32_t count) {
+  using Number = NumberOf<Bits>;
+  const Number value = *reinterpret_cast<Number*>(&bound);
+  AscendC::Compares(tensor_at(mask, count / 8), tensor_at((__ubuf__ Number*)src, count), value,
+                    mode, count);
+}
+template <class Bits>
+__aicore__ inline void less_than(__ubuf__ std::uint8_t* mask, __ubuf__ Bits* src, Bits bound,
+                                 std::uint32_t count) {
+  compare_bits(mask, src, bound, AscendC::CMPMODE::LT, count);
+}
+template <class Bits>
+__aicore__ inline void greater_than(__ubuf__ std::uint8_t* mask, __ubuf__ Bits* src, Bits bound,
+                                    std::uint32_t count) {
+  compare_bits(mask, src, bound, AscendC::CMPMODE::GT, count);
 }
 __aicore__ inline void equal(__ubuf__ std::uint8_t* mask, __ubuf__ std::int32_t* a,
                              __ubuf__ std::int32_t* b, std::uint32_t count) {

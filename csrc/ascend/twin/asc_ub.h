@@ -110,6 +110,34 @@ inline void require_integer(float value) {
   }
 }
 
+// Bits read as half or float, whatever they stand for.
+inline float number_of(std::uint16_t bits) {
+  constexpr std::uint16_t kExponent = 0x7C00;
+  const int exponent = (bits & kExponent) >> 10;
+  const auto fraction = static_cast<float>(bits & 0x03FF);
+  float magnitude = std::ldexp(fraction + 1024, exponent - 25);
+  if (exponent == 0) magnitude = std::ldexp(fraction, -24);
+  if (exponent == 31) magnitude = fraction == 0 ? INFINITY : NAN;
+  return (bits & 0x8000) == 0 ? magnitude : -magnitude;
+}
+inline float number_of(std::uint32_t bits) {
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// A subnormal bound might be taken as 0.
+template <class Bits>
+float bound_number(Bits bits) {
+  const float value = number_of(bits);
+  const float smallest = sizeof(Bits) == 2 ? 0x1p-14f : 0x1p-126f;
+  const float magnitude = std::fabs(value);
+  if (!(value == 0 || (magnitude >= smallest && magnitude < INFINITY))) {
+    machine().fault(kVector, "a compare with a bound that is not normal");
+  }
+  return value;
+}
+
 // Bit i of the result: f(a[i], b[i]). The device rounds the count down to whole repeats.
 template <class T, class F>
 void compare_ub(std::uint8_t* mask, const T* a, const T* b, std::uint32_t count, F f) {

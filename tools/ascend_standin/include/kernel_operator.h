@@ -33,6 +33,11 @@ void copy_ubuf_to_gm_align_v2(void* dst, void* src, std::uint8_t sid, std::uint1
                               std::uint64_t dst_stride, std::uint64_t src_stride);
 #endif
 
+// A type of the compiler's own.
+struct half {
+  std::uint16_t bits;
+};
+
 namespace AscendC {
 
 enum class TPosition : std::uint8_t { VECIN, VECOUT, VECCALC };
@@ -63,7 +68,7 @@ void Sort(LocalTensor<T>& dst, LocalTensor<std::uint32_t>& dst_index, const Loca
 // What the documentation lists for Atlas A2: T is one of Types.
 template <class T, class... Types>
 concept OneOf = (__is_same(T, Types) || ...);
-struct half;
+using ::half;
 using I16 = std::int16_t;
 using U16 = std::uint16_t;
 using I32 = std::int32_t;

@@ -35,9 +35,9 @@ class CandidateSet {
   }
   __aicore__ inline void resize(std::uint32_t size) { num_items_ = num_entries_ = size; }
 
-  // What an element must satisfy to be among the k best of all that was seen; and the same, more
-  // strictly, for elements at `first_position` or later.
-  __aicore__ inline SignedBound bound() const { return rule_.at_least(pivot_key_); }
+  // What an element must satisfy to be among the k best of all that was seen, and some others do;
+  // and the same, exactly, for elements at `first_position` or later.
+  __aicore__ inline LooseBound<Lane> bound() const { return rule_.loosely_at_least(pivot_key_); }
   __aicore__ inline SignedBound bound_from(Int first_position) const {
     return rule_.at_least(first_position > pivot_position_ ? pivot_key_ + 1 : pivot_key_);
   }

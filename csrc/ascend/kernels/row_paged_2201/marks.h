@@ -1,5 +1,6 @@
-// Comparisons on dav-2201, as bit masks. Floats (16-bit values, which are exact as floats) are
-// compared as such; int32 only for equality: x >= t where max(x, t) == x.
+// Comparisons on dav-2201, as bit masks. Exact ones: floats (16-bit values, which are exact as
+// floats) as such; int32 only for equality, x >= t where max(x, t) == x. Loose ones: the bits as they
+// are, read as half or float.
 //
 // Every function here and in the files beside it leaves its results ready for the vector unit: it
 // ends with a barrier.
@@ -117,6 +118,20 @@ __aicore__ inline void mark_bound(MaskBits mask, MaskBits other, MaskBits spare,
     mark_either(mask, other, count);
   }
   if (bound.rejects) mark_others(mask, count);
+}
+
+// Marks the items that the bound accepts; `count` is a multiple of kMarkGranule.
+template <class Lane>
+__aicore__ inline void mark_loosely(MaskBits mask, __ubuf__ Lane* items,
+                                    const LooseBound<Lane>& bound, std::uint32_t count) {
+  if (bound.accepts_all) return mark_all(mask, count);
+  if (bound.is_lower) {
+    ub::less_than(mask, items, bound.bits, count);
+  } else {
+    ub::greater_than(mask, items, bound.bits, count);
+  }
+  simd::barrier<simd::kPipeV>();
+  mark_others(mask, count);
 }
 
 // array[i] = value for first <= i < past, and on to the end of a block.
