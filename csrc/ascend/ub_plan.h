@@ -151,6 +151,9 @@ struct UbPlan2201 {
   static constexpr std::uint32_t kNumTemps = 3;
   static constexpr std::uint32_t kTempItems = 1024;
   static constexpr std::uint32_t kTempBytes = kNumTemps * 4 * kTempItems;
+  // The same, over all of the scratch.
+  static constexpr std::uint32_t kKeyTempItems =
+      kScratchBytes / (kNumTemps * kUbAlignment) * (kUbAlignment / 4);
 
   // Sorting and the output rows, over everything that holds nothing by then.
   struct Epilogue {

@@ -3,11 +3,12 @@
 // barrier<kPipeV>() between them. Arrays start at 32-byte boundaries. Destinations come first and
 // may be the same array as a source of equal item size in element-wise calls, in no others.
 //
-// dav-2201 compares floats and halves and tests int32 for equality, no more. Arithmetic here must not
-// overflow: whether integers wrap or saturate is not documented.
+// dav-2201 compares floats and halves and tests int32 for equality, no more. Arithmetic here must
+// not overflow: whether integers wrap or saturate is not documented.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "ascend/simd/kernel_calls.h"
 
@@ -21,6 +22,10 @@ namespace deepselect::ascend::ub {
 constexpr std::uint32_t kRecordBytes = 8;
 // Compares work on whole repeats; of 32-bit items that is this many, of masks this many bits.
 constexpr std::uint32_t kRepeatItems = 64;
+
+// Takes the type that the arrays have.
+template <class T>
+using Same = std::common_type_t<T>;
 
 #if defined(DEEPSELECT_TWIN)
 
@@ -38,41 +43,50 @@ void fill_lanes(T* block, T value, U32 first, U32 past DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
   twin::ub_fill_lanes(block, value, first, past);
 }
-inline void add(I32* dst, I32* a, I32* b, U32 count DEEPSELECT_SITE) {
+// Of int16 or int32.
+template <class T>
+void add(T* dst, T* a, T* b, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
   twin::map_ub(dst, a, b, count,
-               [](I32 x, I32 y) { return twin::exact_int32(std::int64_t{x} + y); });
+               [](T x, T y) { return twin::exact_integer<T>(std::int64_t{x} + y); });
 }
-inline void subtract(I32* dst, I32* a, I32* b, U32 count DEEPSELECT_SITE) {
+template <class T>
+void subtract(T* dst, T* a, T* b, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
   twin::map_ub(dst, a, b, count,
-               [](I32 x, I32 y) { return twin::exact_int32(std::int64_t{x} - y); });
+               [](T x, T y) { return twin::exact_integer<T>(std::int64_t{x} - y); });
 }
-inline void maximum(I32* dst, I32* a, I32* b, U32 count DEEPSELECT_SITE) {
+template <class T>
+void maximum(T* dst, T* a, T* b, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
-  twin::map_ub(dst, a, b, count, [](I32 x, I32 y) { return x > y ? x : y; });
+  twin::map_ub(dst, a, b, count, [](T x, T y) { return x > y ? x : y; });
 }
-inline void minimum(I32* dst, I32* a, I32* b, U32 count DEEPSELECT_SITE) {
+template <class T>
+void minimum(T* dst, T* a, T* b, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
-  twin::map_ub(dst, a, b, count, [](I32 x, I32 y) { return x < y ? x : y; });
+  twin::map_ub(dst, a, b, count, [](T x, T y) { return x < y ? x : y; });
 }
-inline void add_scalar(I32* dst, I32* src, I32 value, U32 count DEEPSELECT_SITE) {
-  DEEPSELECT_AT_SITE();
-  twin::map_ub(dst, src, src, count,
-               [value](I32 x, I32) { return twin::exact_int32(std::int64_t{x} + value); });
-}
-inline void multiply_scalar(I32* dst, I32* src, I32 value, U32 count DEEPSELECT_SITE) {
+template <class T>
+void add_scalar(T* dst, T* src, Same<T> value, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
   twin::map_ub(dst, src, src, count,
-               [value](I32 x, I32) { return twin::exact_int32(std::int64_t{x} * value); });
+               [value](T x, T) { return twin::exact_integer<T>(std::int64_t{x} + value); });
 }
-inline void max_scalar(I32* dst, I32* src, I32 value, U32 count DEEPSELECT_SITE) {
+template <class T>
+void multiply_scalar(T* dst, T* src, Same<T> value, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
-  twin::map_ub(dst, src, src, count, [value](I32 x, I32) { return x > value ? x : value; });
+  twin::map_ub(dst, src, src, count,
+               [value](T x, T) { return twin::exact_integer<T>(std::int64_t{x} * value); });
 }
-inline void min_scalar(I32* dst, I32* src, I32 value, U32 count DEEPSELECT_SITE) {
+template <class T>
+void max_scalar(T* dst, T* src, Same<T> value, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
-  twin::map_ub(dst, src, src, count, [value](I32 x, I32) { return x < value ? x : value; });
+  twin::map_ub(dst, src, src, count, [value](T x, T) { return x > value ? x : value; });
+}
+template <class T>
+void min_scalar(T* dst, T* src, Same<T> value, U32 count DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
+  twin::map_ub(dst, src, src, count, [value](T x, T) { return x < value ? x : value; });
 }
 inline void bit_and(std::uint16_t* dst, std::uint16_t* a, std::uint16_t* b,
                     U32 count DEEPSELECT_SITE) {
@@ -206,18 +220,19 @@ __aicore__ inline void fill_lanes(__ubuf__ T* block, T value, std::uint32_t firs
   AscendC::Duplicate(tensor_at(block, 32 / sizeof(T)), value, mask, 1, 1, 8);
 }
 
-#define DEEPSELECT_UB_BINARY(name, vendor, T)                                        \
+#define DEEPSELECT_UB_BINARY(name, vendor)                                           \
+  template <class T>                                                                 \
   __aicore__ inline void name(__ubuf__ T* dst, __ubuf__ T* a, __ubuf__ T* b,         \
                               std::uint32_t count) {                                 \
     AscendC::vendor(tensor_at(dst, count), tensor_at(a, count), tensor_at(b, count), \
                     static_cast<std::int32_t>(count));                               \
   }
-DEEPSELECT_UB_BINARY(add, Add, std::int32_t)
-DEEPSELECT_UB_BINARY(subtract, Sub, std::int32_t)
-DEEPSELECT_UB_BINARY(maximum, Max, std::int32_t)
-DEEPSELECT_UB_BINARY(minimum, Min, std::int32_t)
-DEEPSELECT_UB_BINARY(bit_and, And, std::uint16_t)
-DEEPSELECT_UB_BINARY(bit_or, Or, std::uint16_t)
+DEEPSELECT_UB_BINARY(add, Add)
+DEEPSELECT_UB_BINARY(subtract, Sub)
+DEEPSELECT_UB_BINARY(maximum, Max)
+DEEPSELECT_UB_BINARY(minimum, Min)
+DEEPSELECT_UB_BINARY(bit_and, And)
+DEEPSELECT_UB_BINARY(bit_or, Or)
 #undef DEEPSELECT_UB_BINARY
 
 __aicore__ inline void bit_not(__ubuf__ std::uint16_t* dst, __ubuf__ std::uint16_t* src,
@@ -225,11 +240,12 @@ __aicore__ inline void bit_not(__ubuf__ std::uint16_t* dst, __ubuf__ std::uint16
   AscendC::Not(tensor_at(dst, count), tensor_at(src, count), static_cast<std::int32_t>(count));
 }
 
-#define DEEPSELECT_UB_SCALAR(name, vendor)                                            \
-  __aicore__ inline void name(__ubuf__ std::int32_t* dst, __ubuf__ std::int32_t* src, \
-                              std::int32_t value, std::uint32_t count) {              \
-    AscendC::vendor(tensor_at(dst, count), tensor_at(src, count), value,              \
-                    static_cast<std::int32_t>(count));                                \
+#define DEEPSELECT_UB_SCALAR(name, vendor)                                     \
+  template <class T>                                                           \
+  __aicore__ inline void name(__ubuf__ T* dst, __ubuf__ T* src, Same<T> value, \
+                              std::uint32_t count) {                           \
+    AscendC::vendor(tensor_at(dst, count), tensor_at(src, count), value,       \
+                    static_cast<std::int32_t>(count));                         \
   }
 DEEPSELECT_UB_SCALAR(add_scalar, Adds)
 DEEPSELECT_UB_SCALAR(multiply_scalar, Muls)

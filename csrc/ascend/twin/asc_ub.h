@@ -97,11 +97,10 @@ void map_ub(T* dst, const U* a, const U* b, std::uint32_t count, F f) {
   std::memcpy(write_ub(dst, count), flags.data(), flags.size());
 }
 
-inline std::int32_t exact_int32(std::int64_t value) {
-  if (value != static_cast<std::int32_t>(value)) {
-    machine().fault(kVector, "an int32 result overflows");
-  }
-  return static_cast<std::int32_t>(value);
+template <class T>
+T exact_integer(std::int64_t value) {
+  if (value != static_cast<T>(value)) machine().fault(kVector, "an integer result overflows");
+  return static_cast<T>(value);
 }
 
 inline void require_integer(float value) {
@@ -266,7 +265,7 @@ inline void ub_count_up(std::int32_t* dst, std::int32_t first, std::uint32_t cou
   if (count == 0) core.fault(kVector, "a buffer instruction of no items");
   std::memset(write_ub(dst, count), 0, count * 4);
   for (std::uint32_t i = 0; i < count; ++i) {
-    dst[i] = exact_int32(std::int64_t{first} + static_cast<std::int64_t>(i));
+    dst[i] = exact_integer<std::int32_t>(std::int64_t{first} + static_cast<std::int64_t>(i));
   }
 }
 

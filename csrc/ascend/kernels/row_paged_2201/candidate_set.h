@@ -69,7 +69,7 @@ class CandidateSet {
   __aicore__ inline void select(std::uint32_t want, std::uint32_t slack = 0) {
     const std::uint32_t count = round_up(num_entries_, kMarkGranule);
     fill_losers(num_entries_, count);
-    make_keys<kType>(keys(), values(), rule_, scratch(), Plan::kTempItems, count);
+    make_keys<kType>(keys(), values(), rule_, scratch(), Plan::kKeyTempItems, count);
 
     const Int lowest = has_pivot_ ? pivot_key_ : -Rule::kNanKey;
     const Cut by_key = find(keys(), count, {lowest, Rule::kNanKey + 1}, want, slack, kAnyEntry);
@@ -103,7 +103,7 @@ class CandidateSet {
   __aicore__ inline bool has_nan() {
     const std::uint32_t count = round_up(num_items_, kMarkGranule);
     fill_losers(num_items_, count);
-    make_keys<kType>(keys(), values(), rule_, scratch(), Plan::kTempItems, count);
+    make_keys<kType>(keys(), values(), rule_, scratch(), Plan::kKeyTempItems, count);
     return count_at_least(keys(), Rule::kNanKey, count, kAnyEntry) != 0;
   }
 
