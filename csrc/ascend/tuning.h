@@ -46,11 +46,14 @@ template <int kItemBytes, std::uint32_t kTierK>
 struct RowPagedTuning2201 {
   static constexpr std::uint32_t kMaxK = kTierK;
   static constexpr std::uint32_t kPageItems = 2048;
+  static constexpr std::uint32_t kLog2PageItems = 11;
   static constexpr std::uint32_t kBatchItems =
       kItemBytes == 2 ? (kTierK == 512 ? 8192 : (kTierK == 1024 ? 6144 : 4096))
                       : (kTierK == 4096 ? 2048 : 4096);
   static constexpr std::uint32_t kNumStages = kItemBytes == 2 && kTierK != 1024 ? 2 : 3;
-  static constexpr std::uint32_t kSpareItems = kTierK == 4096 ? 3072 : 2048;
+  // Candidates beyond k that start a selection.
+  static constexpr std::uint32_t kSpareItems =
+      kTierK == 4096 ? 3072 : (kItemBytes == 2 && kTierK == 512 ? 2016 : 2048);
   // While a row is scanned, a selection may keep this many more than k: it is over sooner.
   static constexpr std::uint32_t kSlackItems = kTierK == 4096 ? 512 : 256;
   static constexpr std::uint32_t kWarmupItems = kTierK == 4096 ? kBatchItems : 2 * kPageItems;
@@ -62,7 +65,8 @@ struct RowPagedTuning2201 {
       kMaxK + kSlackItems + kSpareItems + kBatchItems + 2 * kAppendGranule;
 
   static constexpr bool is_valid() {
-    return kWarmupItems % kPageItems == 0 && kWarmupItems <= kBatchItems && kNumStages <= 5;
+    return (1u << kLog2PageItems) == kPageItems && kWarmupItems % kPageItems == 0 &&
+           kWarmupItems <= kBatchItems && kNumStages <= 5;
   }
   static_assert(is_valid());
 };

@@ -11,12 +11,13 @@
 //   positions   candidates         candidates               the k best
 //
 // dav-2201, which has no registers to keep anything in:
-//   descending  0, -1, -2 ... for the positions of a page, written once
+//   offsets     0, 1, 2 ... within a batch, written once
+//   bases       positions of a batch's pages
 //   values      candidates         candidates               the k best, twice where sorted
 //   positions   candidates         candidates               the k best, twice where sorted
 //   scratch     -                  intermediate results     temps, table entries
 //   keys        compared values,   keys of candidates       records of a sort, page table,
-//               positions                                   outputs
+//               hits                                        outputs
 //   masks       hits of a batch    comparisons              the same
 //   stages      copies arrive      copies go on             the same
 #pragma once
@@ -135,8 +136,10 @@ struct UbPlan2201 {
   static constexpr std::uint32_t kNumMasks = 3;
   static constexpr std::uint32_t kMaskBytes = kCapacity / 8;
 
-  static constexpr std::uint32_t kDescending = 0;
-  static constexpr std::uint32_t kValues = kDescending + 4 * Tuning::kPageItems;
+  static constexpr std::uint32_t kOffsets = 0;
+  static constexpr std::uint32_t kBases = kOffsets + 2 * Tuning::kBatchItems;
+  static constexpr std::uint32_t kMaxSlots = kUbAlignment / 4;
+  static constexpr std::uint32_t kValues = kBases + kUbAlignment;
   static constexpr std::uint32_t kPositions = kValues + kCapacity * kItemBytes;
   // A packed copy at 16 bits per candidate, whose length is all that is wanted; a packed copy of
   // what is kept; 32-bit results of half the candidates at a time; temps.
@@ -168,11 +171,12 @@ struct UbPlan2201 {
   };
 
   static constexpr UbBuffer kBuffers[] = {
-      {"descending", kDescending, 4 * Tuning::kPageItems, "0, -1, -2 ..."},
+      {"offsets", kOffsets, 2 * Tuning::kBatchItems, "0, 1, 2 ..."},
+      {"bases", kBases, kUbAlignment, "positions of a batch's pages"},
       {"values", kValues, kCapacity * kItemBytes, "candidates"},
       {"positions", kPositions, 4 * kCapacity, "candidates, inverted"},
       {"scratch", kScratch, kScratchBytes, "intermediate results"},
-      {"keys", kKeys, 4 * kCapacity, "batch: compared values, positions | keys of candidates"},
+      {"keys", kKeys, 4 * kCapacity, "batch: compared values, hits | keys of candidates"},
       {"masks", kMasks, kNumMasks * kMaskBytes, "hits of a batch | comparisons"},
       {"stages", kStages, Tuning::kNumStages * kStageBytes, "input pages, one batch per stage"},
       {"epilogue", Epilogue::kTemps, Epilogue::kEnd - Epilogue::kTemps,
@@ -186,6 +190,8 @@ struct UbPlan2201 {
   static_assert(kTempBytes <= kScratchBytes, "temps of a selection");
   static_assert(2 * kMaxK <= kCapacity, "sorted rows go behind the candidates");
   static_assert((kMaxK & (kMaxK - 1)) == 0, "sorts pad to powers of two");
+  static_assert(Tuning::kBatchItems / Tuning::kPageItems < kMaxSlots, "pages and a tail");
+  static_assert(Tuning::kBatchItems <= 1 << 15, "offsets are int16");
   static_assert(kPositions % kUbAlignment == 0 && kScratch % kUbAlignment == 0 &&
                     kKeys % kUbAlignment == 0 && kMasks % kUbAlignment == 0 &&
                     kMaskBytes % kUbAlignment == 0 && kStages % kUbAlignment == 0,

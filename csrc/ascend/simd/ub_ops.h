@@ -184,9 +184,11 @@ void gather(T* dst, T* src, U32* byte_offsets, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
   twin::ub_gather(dst, src, byte_offsets, count);
 }
-inline void count_up(I32* dst, I32 first, U32 count DEEPSELECT_SITE) {
+// Of int16 or int32.
+template <class T>
+void count_up(T* dst, Same<T> first, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
-  twin::ub_count_up(dst, first, count);
+  twin::ub_count_up<T>(dst, first, count);
 }
 inline void sort_groups(std::uint8_t* records, float* scores, U32* payloads,
                         U32 num_groups DEEPSELECT_SITE) {
@@ -353,8 +355,8 @@ __aicore__ inline void gather(__ubuf__ T* dst, __ubuf__ T* src,
   AscendC::Gather(tensor_at(dst, count), tensor_at(src, count), tensor_at(byte_offsets, count),
                   kNoBase, count);
 }
-__aicore__ inline void count_up(__ubuf__ std::int32_t* dst, std::int32_t first,
-                                std::uint32_t count) {
+template <class T>
+__aicore__ inline void count_up(__ubuf__ T* dst, Same<T> first, std::uint32_t count) {
   AscendC::CreateVecIndex(tensor_at(dst, count), first, count);
 }
 

@@ -260,12 +260,13 @@ void ub_gather(T* dst, const T* src, const std::uint32_t* byte_offsets, std::uin
   std::memcpy(dst, items.data(), items.size() * sizeof(T));
 }
 
-inline void ub_count_up(std::int32_t* dst, std::int32_t first, std::uint32_t count) {
-  Machine& core = issue_ub(repeats_of(count * 4));
+template <class T>
+void ub_count_up(T* dst, T first, std::uint32_t count) {
+  Machine& core = issue_ub(repeats_of(count * sizeof(T)));
   if (count == 0) core.fault(kVector, "a buffer instruction of no items");
-  std::memset(write_ub(dst, count), 0, count * 4);
+  std::memset(write_ub(dst, count), 0, count * sizeof(T));
   for (std::uint32_t i = 0; i < count; ++i) {
-    dst[i] = exact_integer<std::int32_t>(std::int64_t{first} + static_cast<std::int64_t>(i));
+    dst[i] = exact_integer<T>(std::int64_t{first} + static_cast<std::int64_t>(i));
   }
 }
 
