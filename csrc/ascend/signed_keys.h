@@ -36,9 +36,9 @@ struct SignedBound {
   }
 };
 
-// A bound for one compare of raw bits, read as numbers of the same width: half for either 16-bit type
-// (sign and magnitude order bfloat16 alike), float. Accepts whatever does not compare as less than
-// `bits` (where is_lower), or as greater; so every NaN of that reading, which is neither.
+// A bound for one compare of raw bits, read as numbers of the same width: half for either 16-bit
+// type (sign and magnitude order bfloat16 alike), float. Accepts whatever does not compare as less
+// than `bits` (where is_lower), or as greater; so every NaN of that reading, which is neither.
 template <class Bits>
 struct LooseBound {
   Bits bits;

@@ -1,6 +1,6 @@
-// FilterBound, SignedBound and LooseBound against the keys that they stand for: every 16-bit pattern against
-// bounds round all edges, and the 32-bit rule at patterns round all edges. Also: KeyRule and
-// SignedKeyRule order as order_key does.
+// FilterBound, SignedBound and LooseBound against the keys that they stand for: every 16-bit
+// pattern against bounds round all edges, and the 32-bit rule at patterns round all edges. Also:
+// KeyRule and SignedKeyRule order as order_key does.
 #include <algorithm>
 #include <random>
 #include <vector>

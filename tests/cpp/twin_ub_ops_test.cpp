@@ -29,9 +29,12 @@ std::vector<T> random_items(std::size_t count, U32 range = 0) {
   return items;
 }
 
-std::vector<I32> small_signed(std::size_t count) {
-  std::vector<I32> items(count);
-  for (I32& item : items) item = static_cast<I32>(generator() % 2000001) - 1000000;
+template <class T>
+std::vector<T> small_signed(std::size_t count, int range) {
+  std::vector<T> items(count);
+  for (T& item : items) {
+    item = static_cast<T>(static_cast<int>(generator() % static_cast<U32>(2 * range + 1)) - range);
+  }
   return items;
 }
 
@@ -69,24 +72,25 @@ void check_map(const std::vector<T>& a, const std::vector<T>& b, F plain, Instru
   EXPECT(holds(simd::ub_at<T>(kA), expected));
 }
 
-void test_arithmetic(U32 count) {
-  const std::vector<I32> a = small_signed(count), b = small_signed(count);
-  const auto add = [](I32* d, I32* x, I32* y, U32 n) { ub::add(d, x, y, n); };
-  check_map(a, b, [](I32 x, I32 y) { return x + y; }, add);
-  const auto subtract = [](I32* d, I32* x, I32* y, U32 n) { ub::subtract(d, x, y, n); };
-  check_map(a, b, [](I32 x, I32 y) { return x - y; }, subtract);
-  const auto maximum = [](I32* d, I32* x, I32* y, U32 n) { ub::maximum(d, x, y, n); };
-  check_map(a, b, [](I32 x, I32 y) { return std::max(x, y); }, maximum);
-  const auto minimum = [](I32* d, I32* x, I32* y, U32 n) { ub::minimum(d, x, y, n); };
-  check_map(a, b, [](I32 x, I32 y) { return std::min(x, y); }, minimum);
-  const auto add_scalar = [](I32* d, I32* x, I32*, U32 n) { ub::add_scalar(d, x, -77, n); };
-  check_map(a, b, [](I32 x, I32) { return x - 77; }, add_scalar);
-  const auto multiply = [](I32* d, I32* x, I32*, U32 n) { ub::multiply_scalar(d, x, -9, n); };
-  check_map(a, b, [](I32 x, I32) { return x * -9; }, multiply);
-  const auto max_scalar = [](I32* d, I32* x, I32*, U32 n) { ub::max_scalar(d, x, 5000, n); };
-  check_map(a, b, [](I32 x, I32) { return std::max(x, 5000); }, max_scalar);
-  const auto min_scalar = [](I32* d, I32* x, I32*, U32 n) { ub::min_scalar(d, x, 5000, n); };
-  check_map(a, b, [](I32 x, I32) { return std::min(x, 5000); }, min_scalar);
+template <class T>
+void test_arithmetic(U32 count, int range) {
+  const auto a = small_signed<T>(count, range), b = small_signed<T>(count, range);
+  const auto add = [](T* d, T* x, T* y, U32 n) { ub::add(d, x, y, n); };
+  check_map(a, b, [](T x, T y) { return x + y; }, add);
+  const auto subtract = [](T* d, T* x, T* y, U32 n) { ub::subtract(d, x, y, n); };
+  check_map(a, b, [](T x, T y) { return x - y; }, subtract);
+  const auto maximum = [](T* d, T* x, T* y, U32 n) { ub::maximum(d, x, y, n); };
+  check_map(a, b, [](T x, T y) { return std::max(x, y); }, maximum);
+  const auto minimum = [](T* d, T* x, T* y, U32 n) { ub::minimum(d, x, y, n); };
+  check_map(a, b, [](T x, T y) { return std::min(x, y); }, minimum);
+  const auto add_scalar = [](T* d, T* x, T*, U32 n) { ub::add_scalar(d, x, -77, n); };
+  check_map(a, b, [](T x, T) { return x - 77; }, add_scalar);
+  const auto multiply = [](T* d, T* x, T*, U32 n) { ub::multiply_scalar(d, x, -9, n); };
+  check_map(a, b, [](T x, T) { return x * -9; }, multiply);
+  const auto max_scalar = [](T* d, T* x, T*, U32 n) { ub::max_scalar(d, x, 500, n); };
+  check_map(a, b, [](T x, T) { return std::max(x, T(500)); }, max_scalar);
+  const auto min_scalar = [](T* d, T* x, T*, U32 n) { ub::min_scalar(d, x, 500, n); };
+  check_map(a, b, [](T x, T) { return std::min(x, T(500)); }, min_scalar);
 }
 
 void test_bits(U32 count) {
@@ -121,6 +125,18 @@ void test_shifts(U32 count) {
     }
     EXPECT(holds(dst, expected));
   }
+}
+
+void test_shifts_of_16_bits(U32 count) {
+  const auto words = random_items<U16>(count);
+  const auto left = [](U16* d, U16* x, U16*, U32 n) { ub::shift_left(d, x, U16(1), n); };
+  check_map(words, words, [](U16 x, U16) { return x << 1; }, left);
+  const auto right = [](U16* d, U16* x, U16*, U32 n) { ub::shift_right(d, x, U16(1), n); };
+  check_map(words, words, [](U16 x, U16) { return x >> 1; }, right);
+  using I16 = std::int16_t;
+  const auto sign = [](I16* d, I16* x, I16*, U32 n) { ub::shift_right(d, x, I16(15), n); };
+  const auto items = random_items<I16>(count);
+  check_map(items, items, [](I16 x, I16) { return x < 0 ? -1 : 0; }, sign);
 }
 
 void test_casts(U32 count) {
@@ -256,6 +272,9 @@ void test_count_and_pick(U32 count) {
   std::vector<I32> expected(count);
   for (U32 i = 0; i < count; ++i) expected[i] = static_cast<I32>(i) - 5;
   EXPECT(holds(numbers, expected));
+  auto* short_numbers = simd::ub_at<std::int16_t>(kC);
+  ub::count_up(short_numbers, -5, count);
+  EXPECT(holds(short_numbers, std::vector<std::int16_t>(expected.begin(), expected.end())));
   const auto pairs = random_items<U32>(2 * count);
   std::vector<U32> odd(count);
   for (U32 i = 0; i < count; ++i) odd[i] = pairs[2 * i + 1];
@@ -314,7 +333,7 @@ void test_sorting() {
 
 // An item that was never written stays recognisable, and makes only its own results undefined.
 void test_undefined_items() {
-  I32* items = place(kA, small_signed(64));
+  I32* items = place(kA, small_signed<I32>(64, 1000000));
   twin::machine().undefined()[kA + 4 * 9 + 1] = 1;  // one byte of item 9
   I32* sums = simd::ub_at<I32>(kC);
   ub::add_scalar(sums, items, 1, 64);
@@ -337,10 +356,12 @@ int main() {
   core.begin_core(0, 1, 1);
   for (int round = 0; round < 10; ++round) {
     for (U32 count : {1u, 7u, 64u, 100u, 1000u}) {
-      test_arithmetic(count);
+      test_arithmetic<I32>(count, 1000000);
+      test_arithmetic<std::int16_t>(count, 3000);
       test_bits(count);
       test_shifts<I32>(count);
       test_shifts<U32>(count);
+      test_shifts_of_16_bits(count);
       test_casts(count);
       test_fills<U16>(count);
       test_fills<U32>(count);

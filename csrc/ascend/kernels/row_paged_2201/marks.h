@@ -1,6 +1,6 @@
 // Comparisons on dav-2201, as bit masks. Exact ones: floats (16-bit values, which are exact as
-// floats) as such; int32 only for equality, x >= t where max(x, t) == x. Loose ones: the bits as they
-// are, read as half or float.
+// floats) as such; int32 only for equality, x >= t where max(x, t) == x. Loose ones: the bits as
+// they are, read as half or float.
 //
 // Every function here and in the files beside it leaves its results ready for the vector unit: it
 // ends with a barrier.

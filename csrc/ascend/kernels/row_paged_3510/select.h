@@ -17,10 +17,12 @@ __simd_vf__ inline void make_keys(__ubuf__ BitsOf<kType>* keys, __ubuf__ BitsOf<
   using Signed = std::make_signed_t<Lane>;
   const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
   const Mask all = all_lanes<Lane>();
-  Register<Lane> flip_bits, nan_keys, all_bits, sign_bit, magnitude_bits, infinity, zero;
-  Register<Lane> value, key, magnitude;
-  Mask is_nan_lane, is_zero_lane;
-  fill(flip_bits, flip);
+  Register<Lane> of_negative, of_positive, nan_keys, all_bits, sign_bit, magnitude_bits, infinity;
+  Register<Lane> zero, value, key, magnitude;
+  Mask is_nan_lane, is_zero_lane, is_negative_lane;
+  // What the bits are xor-ed with.
+  fill(of_negative, flip == 0 ? Rule::kMax : Lane(0));
+  fill(of_positive, flip == 0 ? Rule::kSign : Rule::kMagnitude);
   fill(nan_keys, nan_key);
   fill(all_bits, Rule::kMax);
   fill(sign_bit, Rule::kSign);
@@ -30,12 +32,11 @@ __simd_vf__ inline void make_keys(__ubuf__ BitsOf<kType>* keys, __ubuf__ BitsOf<
   for (std::uint16_t i = 0; i < num_vectors; ++i) {
     const Mask active = take_lanes<Lane>(count);
     load(value, values + i * kLanes<Lane>);
-    bit_xor(value, value, flip_bits, all);
     bit_and(magnitude, value, magnitude_bits, all);
     greater(is_nan_lane, magnitude, infinity, active);
     equal(is_zero_lane, magnitude, zero, active);
-    shift_right(view_as<Signed>(key), view_as<Signed>(value), 8 * sizeof(Lane) - 1, all);
-    bit_or(key, key, sign_bit, all);
+    less(is_negative_lane, view_as<Signed>(value), view_as<Signed>(zero), active);
+    select(key, of_negative, of_positive, is_negative_lane);
     bit_xor(key, key, value, all);
     select(key, sign_bit, key, is_zero_lane);  // the key of both zeros
     select(key, nan_keys, key, is_nan_lane);
