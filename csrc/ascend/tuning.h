@@ -58,7 +58,7 @@ struct RowPagedTuning2201 {
   static constexpr std::uint32_t kSlackItems = kTierK == 4096 ? 512 : 256;
   static constexpr std::uint32_t kWarmupItems = kTierK == 4096 ? kBatchItems : 2 * kPageItems;
   // A batch with more hits than this is filtered once more, page by page.
-  static constexpr std::uint32_t kManyHits = 1024;
+  static constexpr std::uint32_t kManyHits = kTierK == 512 ? kBatchItems / 4 : kBatchItems * 3 / 4;
   // Every append starts and ends at a block.
   static constexpr std::uint32_t kAppendGranule = 16;
   static constexpr std::uint32_t kCandidateItems =

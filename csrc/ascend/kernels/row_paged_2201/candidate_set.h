@@ -72,7 +72,8 @@ class CandidateSet {
     make_keys<kType>(keys(), values(), rule_, scratch(), Plan::kKeyTempItems, count);
 
     const Int lowest = has_pivot_ ? pivot_key_ : -Rule::kNanKey;
-    const Cut by_key = find(keys(), count, {lowest, Rule::kNanKey + 1}, want, slack, kAnyEntry);
+    const Cut by_key =
+        find(keys(), count, {lowest, Rule::kNanKey + 1}, num_items_, want, slack, kAnyEntry);
     std::uint32_t num_kept = by_key.num_at_least;
     // Where all elements of the pivot's key are kept, later ones of that key stay welcome.
     Int pivot_position = kLastPosition;
@@ -81,7 +82,8 @@ class CandidateSet {
     } else {
       ub::equal_scalar(mask(1), keys(), by_key.least, count);
       const Cut by_position =
-          find(positions(), count, {~kLastPosition, 0}, want - by_key.num_above, slack, kTiesOnly);
+          find(positions(), count, {~kLastPosition, 0}, by_key.num_at_least - by_key.num_above,
+               want - by_key.num_above, slack, kTiesOnly);
       num_kept = by_key.num_above + by_position.num_at_least;
       pivot_position = ~by_position.least;
       mark_at_least(mask(2), positions(), by_position.least, half(), count);
@@ -160,31 +162,40 @@ class CandidateSet {
   }
 
   // Narrows `range` down to a word that `want` to want + slack of `words` reach; to one word where
-  // there is none. Tries words of a sample first, which halves the number of steps, then whether
-  // so many words equal one of them, then halves. Starts with a round trip between the units:
-  // whatever the vector unit did before is done.
+  // there is none; `total` words reach its low end. Tries words of a sample first, by their rank in
+  // it, then whether so many words equal one of them, then halves. Starts with a round trip between
+  // the units: whatever the vector unit did before is done.
   __aicore__ inline Cut find(__ubuf__ Int* words, std::uint32_t count, Range range,
-                             std::uint32_t want, std::uint32_t slack, bool ties_only) {
+                             std::uint32_t total, std::uint32_t want, std::uint32_t slack,
+                             bool ties_only) {
     constexpr std::uint32_t kSampleItems = 16;
     Int sample[kSampleItems];
     simd::set<simd::kPipeV, simd::kPipeS>(0);
     simd::wait<simd::kPipeV, simd::kPipeS>(0);
     for (std::uint32_t i = 0; i < kSampleItems; ++i) {
-      sample[i] = simd::load_ub(words + i * (count / kSampleItems));
+      const Int word = simd::load_ub(words + i * (count / kSampleItems));
+      std::uint32_t place = i;
+      for (; place != 0 && sample[place - 1] < word; --place) sample[place] = sample[place - 1];
+      sample[place] = word;
     }
     simd::set<simd::kPipeS, simd::kPipeV>(0);
     simd::wait<simd::kPipeS, simd::kPipeV>(0);
 
     Cut cut{range.low, 0, 0};
-    std::uint32_t next = 0;
+    std::uint32_t first = 0;  // of the sampled words, greatest first, that lie between
+    std::uint32_t last = kSampleItems;
     bool may_be_tie = true;
     std::int64_t low = range.low;
     std::int64_t past = range.past;
     while (past - low > 1 && (cut.num_at_least == 0 || cut.num_at_least > want + slack)) {
-      while (next < kSampleItems && !(sample[next] > low && sample[next] < past)) ++next;
+      while (first < last && sample[first] >= past) ++first;
+      while (first < last && sample[last - 1] <= low) --last;
       std::int64_t probe = low + (past - low) / 2;
-      if (next < kSampleItems) {
-        probe = sample[next];
+      if (first < last) {
+        const std::uint32_t most = cut.num_at_least == 0 ? total : cut.num_at_least;
+        const std::uint32_t wanted = want + slack / 2 - cut.num_above;
+        const std::uint32_t rank = (last - first) * wanted / (most - cut.num_above);
+        probe = sample[first + rank < last ? first + rank : last - 1];
       } else if (may_be_tie) {
         probe = low + 1;
         may_be_tie = false;
