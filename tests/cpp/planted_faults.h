@@ -49,4 +49,23 @@ inline void expect_message(const std::string& message, const char* pipe, const c
   if (!right) std::cerr << "  planted " << text << ", got: " << message << "\n";
 }
 
+template <class Fault>
+struct Expected {
+  Fault fault;
+  const char* pipe;
+  const char* text;
+  bool has_offset;
+};
+
+// Plants every fault of `expected` by `caught(fault)`, which returns the message; they must be all
+// between Fault::kNone, of which nothing may be said, and Fault::kLast.
+template <class Fault, std::size_t kCount, class Caught>
+void expect_all(const Expected<Fault> (&expected)[kCount], const Caught& caught, const char* file) {
+  for (const Expected<Fault>& one : expected) {
+    expect_message(caught(one.fault), one.pipe, one.text, one.has_offset, file);
+  }
+  EXPECT(kCount + 1 == static_cast<std::size_t>(Fault::kLast));
+  EXPECT(caught(Fault::kNone).empty());
+}
+
 }  // namespace planted

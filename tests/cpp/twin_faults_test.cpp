@@ -147,14 +147,7 @@ std::string caught(Fault fault) {
                              static_cast<std::uint64_t>(fault));
 }
 
-struct Expected {
-  Fault fault;
-  const char* pipe;
-  const char* text;
-  bool has_offset;
-};
-
-constexpr Expected kExpected[] = {
+constexpr planted::Expected<Fault> kExpected[] = {
     {Fault::kMissingSet, "PIPE_V", "nobody set", false},
     {Fault::kMissingWait, "PIPE_V", "read races with the write of PIPE_MTE2", true},
     {Fault::kDoubleSet, "PIPE_MTE2", "set_flag on a flag that is up", false},
@@ -187,12 +180,7 @@ constexpr Expected kExpected[] = {
 }  // namespace
 
 int main() {
-  for (const Expected& expected : kExpected) {
-    planted::expect_message(caught(expected.fault), expected.pipe, expected.text,
-                            expected.has_offset, "twin_faults_test.cpp");
-  }
-  EXPECT(std::size(kExpected) + 1 == static_cast<std::size_t>(Fault::kLast));
-  EXPECT(caught(Fault::kNone).empty());
+  planted::expect_all(kExpected, caught, "twin_faults_test.cpp");
   EXPECT(output[0] == 6 && output[1023] == 6 && output[2048 + 382] == 6);
   return expect::verdict();
 }

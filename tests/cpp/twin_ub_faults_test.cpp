@@ -116,14 +116,7 @@ std::string caught(Fault fault) {
                              static_cast<std::uint64_t>(fault));
 }
 
-struct Expected {
-  Fault fault;
-  const char* pipe;
-  const char* text;
-  bool has_offset;
-};
-
-constexpr Expected kExpected[] = {
+constexpr planted::Expected<Fault> kExpected[] = {
     {Fault::kMissingBarrier, "PIPE_V", "read races with the write of PIPE_V", true},
     {Fault::kMissingBarrierBeforeOverwrite, "PIPE_V", "write races with a read of PIPE_V", true},
     {Fault::kLandsTooEarly, "PIPE_V", "read races with the write of PIPE_MTE2", true},
@@ -151,12 +144,7 @@ constexpr Expected kExpected[] = {
 }  // namespace
 
 int main() {
-  for (const Expected& expected : kExpected) {
-    planted::expect_message(caught(expected.fault), expected.pipe, expected.text,
-                            expected.has_offset, "twin_ub_faults_test.cpp");
-  }
-  EXPECT(std::size(kExpected) + 1 == static_cast<std::size_t>(Fault::kLast));
-  EXPECT(caught(Fault::kNone).empty());
+  planted::expect_all(kExpected, caught, "twin_ub_faults_test.cpp");
   EXPECT(output[0] == 3 && output[1023] == 3);
   return expect::verdict();
 }

@@ -24,6 +24,12 @@ constexpr int kVectorBytes = 256;
 template <class T>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
+// The registers that `count` items of T take.
+template <class T>
+__simd_callee__ inline std::uint16_t vectors_for(std::uint32_t count) {
+  return static_cast<std::uint16_t>((count + kLanes<T> - 1) / kLanes<T>);
+}
+
 template <class T>
 struct RegisterOf;
 template <>

@@ -1,8 +1,7 @@
 // row_stream: one CTA per row, several per SM, the row read once. For many long rows.
 //
 //   1. sample    a few thousand elements in shared memory; the one of a rank that makes fewer than
-//   k
-//                survivors very unlikely is the bound (RowSample)
+//                k survivors very unlikely is the bound (RowSample)
 //   2. filter    the row against the bound; survivors go to shared memory
 //   3. finish    the k best of the survivors, in the order asked for, straight to the outputs
 //

@@ -47,8 +47,9 @@ struct RowStreamPolicy {
 
   // Binary logarithm of the vectors per thread that are sampled of a row of `num_slots` slots.
   DEEPSELECT_HOST_DEVICE static constexpr int log2_sample_vectors(std::uint32_t num_slots) {
+    constexpr std::uint32_t kVector = kThreads;  // slots of one per thread
     int log2 = 0;
-    while ((2 << log2) <= kMaxSampleVectors && num_slots / kItemsPerSample > kThreads << log2) {
+    while ((2 << log2) <= kMaxSampleVectors && num_slots / kItemsPerSample > kVector << log2) {
       ++log2;
     }
     return log2;

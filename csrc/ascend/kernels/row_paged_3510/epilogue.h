@@ -14,7 +14,7 @@ __simd_vf__ inline void restore_positions_16(__ubuf__ std::uint32_t* positions,
                                              std::uint32_t count) {
   using namespace simd;
   using U16 = std::uint16_t;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<U16> - 1) / kLanes<U16>);
+  const std::uint16_t num_vectors = vectors_for<U16>(count);
   const Mask all = all_lanes<U16>();
   Register<U16> ones, high, low, first, second;
   fill(ones, U16(0xFFFF));
@@ -35,7 +35,7 @@ __simd_vf__ inline void restore_positions_32(__ubuf__ std::uint32_t* positions,
                                              std::uint32_t count) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(count);
   const Mask all = all_lanes<U32>();
   Register<U32> ones, word;
   fill(ones, U32(0xFFFFFFFF));
@@ -51,7 +51,7 @@ __simd_vf__ inline void narrow_indices(__ubuf__ std::uint16_t* dst, __ubuf__ std
                                        std::uint32_t count) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(count);
   Register<U32> wide;
   Register<std::uint16_t> narrowed;
   std::uint32_t half = kLanes<U32>;
@@ -68,8 +68,7 @@ template <class Lane>
 __simd_vf__ inline void pad_items(__ubuf__ Lane* dst, __ubuf__ Lane* src, Lane pad,
                                   std::uint32_t count, std::uint32_t num_items) {
   using namespace simd;
-  const auto num_vectors =
-      static_cast<std::uint16_t>((num_items + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(num_items);
   const Mask all = all_lanes<Lane>();
   Register<Lane> item, pads;
   fill(pads, pad);
@@ -88,7 +87,7 @@ __simd_vf__ inline void offset_indices_32(__ubuf__ std::uint32_t* indices,
                                           std::uint32_t num_items) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((num_items + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(num_items);
   const Mask all = all_lanes<U32>();
   Register<U32> index, offsets, pads;
   fill(offsets, offset);
@@ -110,7 +109,7 @@ __simd_vf__ inline void offset_indices_64(__ubuf__ std::uint32_t* indices,
                                           std::uint32_t count, std::uint32_t num_items) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((num_items + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(num_items);
   const Mask all = all_lanes<U32>();
   Register<U32> low, high, low_offsets, high_offsets, high_offsets_and_carry, low_pads, high_pads;
   Register<U32> first, second;
@@ -143,7 +142,7 @@ __simd_vf__ inline void gather_pages(__ubuf__ std::uint32_t* pages,
                                      std::uint32_t count) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(count);
   Register<U32> page, entry, chunk_ends;
   Mask inside;
   fill(chunk_ends, chunk_pages);
@@ -168,7 +167,7 @@ __simd_vf__ inline void page_indices_32(__ubuf__ std::uint32_t* indices,
                                         std::uint32_t count, std::uint32_t num_items) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((num_items + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(num_items);
   const Mask all = all_lanes<U32>();
   Register<U32> index, in_page, in_page_bits, pads;
   fill(in_page_bits, (U32(1) << log2_page_size) - 1);
@@ -193,7 +192,7 @@ __simd_vf__ inline void page_indices_64(__ubuf__ std::uint32_t* indices,
                                         std::uint32_t count, std::uint32_t num_items) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((num_items + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(num_items);
   const Mask all = all_lanes<U32>();
   Register<U32> low, high, in_page, in_page_bits, low_pads, high_pads, first, second;
   fill(in_page_bits, (U32(1) << log2_page_size) - 1);
@@ -222,7 +221,7 @@ __simd_vf__ inline void count_nans(__ubuf__ std::uint16_t* num_nans, __ubuf__ Bi
   using namespace simd;
   using Lane = BitsOf<kType>;
   using Rule = KeyRule<kType>;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(count);
   const Mask all = all_lanes<Lane>();
   Register<Lane> magnitude_bits, infinity, ones, zero, value, is_nan_lane, counts;
   Mask nans;

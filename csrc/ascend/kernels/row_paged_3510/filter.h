@@ -18,8 +18,7 @@ __simd_vf__ inline void filter_batch(__ubuf__ Lane* hits, __ubuf__ std::uint32_t
   using namespace simd;
   using Signed = std::make_signed_t<Lane>;
   constexpr std::uint16_t kVectorsPerPage = kPageItems / kLanes<Lane>;
-  const auto tail_vectors =
-      static_cast<std::uint16_t>((tail_items + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t tail_vectors = vectors_for<Lane>(tail_items);
   const Mask all = all_lanes<Lane>();
   Register<Lane> add_bits, signed_above, unsigned_above, item, offset;
   Mask above, passes;
@@ -62,7 +61,7 @@ template <class Lane>
 __simd_callee__ inline void append_values(__ubuf__ Lane* values, __ubuf__ Lane* hits,
                                           __ubuf__ Lane* items, std::uint32_t num_hits) {
   using namespace simd;
-  const auto num_vectors = static_cast<std::uint16_t>((num_hits + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(num_hits);
   Register<Lane> offset, value;
   Stream stream;
   stream_begin();
@@ -82,7 +81,7 @@ __simd_callee__ inline void append_positions(__ubuf__ Lane* positions, __ubuf__ 
                                              __ubuf__ Lane* base_of_page, Lane in_page,
                                              std::uint32_t num_hits) {
   using namespace simd;
-  const auto num_vectors = static_cast<std::uint16_t>((num_hits + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(num_hits);
   Register<Lane> offset, page, word, in_page_mask;
   Stream stream;
   fill(in_page_mask, in_page);

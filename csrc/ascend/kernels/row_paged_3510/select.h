@@ -15,7 +15,7 @@ __simd_vf__ inline void make_keys(__ubuf__ BitsOf<kType>* keys, __ubuf__ BitsOf<
   using Lane = BitsOf<kType>;
   using Rule = KeyRule<kType>;
   using Signed = std::make_signed_t<Lane>;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(count);
   const Mask all = all_lanes<Lane>();
   Register<Lane> of_negative, of_positive, nan_keys, all_bits, sign_bit, magnitude_bits, infinity;
   Register<Lane> zero, value, key, magnitude;
@@ -231,7 +231,7 @@ template <class Lane>
 __simd_vf__ inline void tie_words(__ubuf__ Lane* words, __ubuf__ Lane* first, Lane pivot,
                                   __ubuf__ Lane* next, std::uint32_t count) {
   using namespace simd;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(count);
   const Mask all = all_lanes<Lane>();
   Register<Lane> pivots, zero, word, key;
   Mask tie;
@@ -252,7 +252,7 @@ __simd_vf__ inline void tie_words_after_two(__ubuf__ Lane* words, __ubuf__ Lane*
                                             __ubuf__ Lane* second, Lane second_pivot,
                                             __ubuf__ Lane* next, std::uint32_t count) {
   using namespace simd;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(count);
   const Mask all = all_lanes<Lane>();
   Register<Lane> pivots, second_pivots, zero, word, key;
   Mask tie;
@@ -279,7 +279,7 @@ __simd_vf__ inline void keep_indices_16(__ubuf__ std::uint16_t* kept, __ubuf__ s
                                         std::uint32_t count) {
   using namespace simd;
   using U16 = std::uint16_t;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<U16> - 1) / kLanes<U16>);
+  const std::uint16_t num_vectors = vectors_for<U16>(count);
   const Mask all = all_lanes<U16>();
   Register<U16> key_pivot, high_pivot, low_pivot, word, index;
   Mask better, tie, tie_better;
@@ -312,7 +312,7 @@ __simd_vf__ inline void keep_indices_32(__ubuf__ std::uint32_t* kept, __ubuf__ s
                                         std::uint32_t position, std::uint32_t count) {
   using namespace simd;
   using U32 = std::uint32_t;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<U32> - 1) / kLanes<U32>);
+  const std::uint16_t num_vectors = vectors_for<U32>(count);
   const Mask all = all_lanes<U32>();
   Register<U32> key_pivot, position_pivot, word, index;
   Mask better, tie;
@@ -340,7 +340,7 @@ template <class Lane>
 __simd_vf__ inline void gather_items(__ubuf__ Lane* dst, __ubuf__ Lane* src, __ubuf__ Lane* indices,
                                      std::uint32_t count) {
   using namespace simd;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(count);
   Register<Lane> index, item;
   for (std::uint16_t i = 0; i < num_vectors; ++i) {
     const Mask active = take_lanes<Lane>(count);
@@ -356,7 +356,7 @@ template <class Lane>
 __simd_vf__ inline void compact(__ubuf__ Lane* first, __ubuf__ Lane* second, __ubuf__ Lane* third,
                                 __ubuf__ Lane* indices, std::uint32_t count) {
   using namespace simd;
-  const auto num_vectors = static_cast<std::uint16_t>((count + kLanes<Lane> - 1) / kLanes<Lane>);
+  const std::uint16_t num_vectors = vectors_for<Lane>(count);
   Register<Lane> index, first_item, second_item, third_item;
   for (std::uint16_t i = 0; i < num_vectors; ++i) {
     const Mask active = take_lanes<Lane>(count);
