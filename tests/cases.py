@@ -473,6 +473,10 @@ def edge_cases() -> tuple[Case, ...]:
             for k in (64, 512, 2048, 26_000, 100_000)
         ]
         cases += [
+            replace(base, rows=4, cols=200_000, k=5000, distribution="runs", order=order)
+            for order in ("any", "value")
+        ]
+        cases += [
             replace(base, rows=20000, cols=5, k=3),
             replace(base, rows=1, cols=70000, k=69999),
         ]

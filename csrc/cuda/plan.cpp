@@ -73,7 +73,11 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
   if (params.order == Order::kValue && gate_can_serve(params, limits)) return Variant::kGate;
   const bool is_short = params.num_cols <= RowRegistersChoice::kMaxCols ||
                         params.num_rows <= RowRegistersChoice::kRowsPerSm * limits.num_sms;
-  if (is_short && row_registers_can_serve(params, limits)) return Variant::kRowRegisters;
+  const bool sorts_many =
+      params.order == Order::kValue && params.k > RowRegistersChoice::kMaxSortedK;
+  if (is_short && !sorts_many && row_registers_can_serve(params, limits)) {
+    return Variant::kRowRegisters;
+  }
   const bool can_stream = row_stream_can_serve(params, limits);
   const double row_stream_us = RowStreamTime::us(params.num_rows, row_bytes, limits.num_sms);
   const double split_stream_us = SplitStreamTime::us(params.num_rows, row_bytes, params.k);
@@ -86,10 +90,7 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
   if (split_stream_can_serve(params, limits) && (!can_stream || split_stream_us < row_stream_us)) {
     return Variant::kSplitStream;
   }
-  if (can_stream) return Variant::kRowStream;
-  const bool fills_device = params.num_rows >= LargeKChoice::kRowsPerSm * limits.num_sms;
-  return fills_device && row_radix_can_serve(params, limits) ? Variant::kRowRadix
-                                                             : Variant::kSplitRadix;
+  return can_stream ? Variant::kRowStream : Variant::kSplitRadix;
 }
 
 }  // namespace

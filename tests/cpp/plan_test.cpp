@@ -16,6 +16,7 @@
 #include "cuda/smem/row_radix.h"
 #include "cuda/tuning/row_radix.h"
 #include "cuda/tuning/row_registers.h"
+#include "cuda/tuning/split_radix.h"
 #include "cuda/tuning/split_stream.h"
 #include "expect.h"
 
@@ -181,17 +182,29 @@ void check_split() {
     }
   }
 
-  // Large k, in every order; only "value" sorts.
+  // Large k, in every order; only "value" sorts, by rows where a CTA can hold one's winners.
   const Plan any = make_plan(call(8, 1 << 20, 100000, ValueType::kFloat32), kH200);
   EXPECT(any.variant == Variant::kSplitRadix && any.split_radix.sort_winners == 0);
   const Plan sorted =
       make_plan(call(8, 1 << 20, 100000, ValueType::kFloat32, Order::kValue), kH200);
   EXPECT(sorted.variant == Variant::kSplitRadix && sorted.split_radix.sort_winners == 100000);
+  EXPECT(sorted.split_radix.sorts_by_row == 0);
   EXPECT(sorted.workspace_bytes >= std::size_t{8} * 100000 * 24);
-  // Batches bound the workspace: 24 bytes and little more per winner of a batch.
+  const Plan by_row = make_plan(call(4096, 16384, 5000, ValueType::kFloat32, Order::kValue), kH200);
+  EXPECT(by_row.variant == Variant::kSplitRadix && by_row.split_radix.sorts_by_row == 1);
+  EXPECT(make_plan(call(4096, 16384, 5000), kH200).variant == Variant::kRowRegisters);
+  // Batches bound the workspace: 24 bytes and little more per winner of a batch, 8 per candidate.
   const Plan many =
       make_plan(call(65536, 1 << 20, 1 << 20, ValueType::kFloat32, Order::kValue), kH200);
   EXPECT(many.split_radix.batch_rows == 128);
+  for (std::int64_t cols : {std::int64_t{70}, std::int64_t{1} << 16, std::int64_t{1} << 30}) {
+    using Policy = cuda::SplitRadixPolicy;
+    const Plan plan = make_plan(call(5000, cols, 65536), kH200, Variant::kSplitRadix);
+    EXPECT(plan.split_radix.candidate_capacity >= Policy::kMinCandidates);
+    EXPECT(std::int64_t{plan.split_radix.batch_rows} * plan.split_radix.candidate_capacity <=
+           Policy::kMaxBatchCandidates);
+    EXPECT(plan.split_radix.parts >= 1 && plan.split_radix.parts <= Policy::kMaxParts);
+  }
 }
 
 void check_cluster_row() {

@@ -24,7 +24,7 @@ from harness.targets import judge_all
 from harness.timing import QUICK, Budget
 
 _MIN_ROUNDS = 7
-_EXTRAS = ("hostile", "ragged", "sampler", "ties", "host")
+_EXTRAS = ("hostile", "ragged", "sampler", "large_k", "ties", "host")
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:

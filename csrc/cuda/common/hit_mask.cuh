@@ -94,6 +94,16 @@ class HitMask {
     return __popc(bits_ & vector_bits(vector));
   }
 
+  // Bit i: item i of the vector, a compile-time constant, is a hit.
+  __device__ __forceinline__ std::uint32_t items(int vector) const {
+    const std::uint32_t words = bits_ >> (kWordsPerVector * vector) & 0x000F000Fu;
+    if constexpr (!KeyMap<kType>::kIsPacked) return words;
+    // Four lower and four upper items, each two bits apart.
+    std::uint32_t spread = (words | words << 2) & 0x00330033u;
+    spread = (spread | spread << 1) & 0x00550055u;
+    return (spread | spread >> 15) & 0xFFu;
+  }
+
   // Removes a hit and tells its vector and its place in it.
   __device__ __forceinline__ void pop(std::uint32_t* vector, std::uint32_t* item) {
     const std::uint32_t bit = __ffs(static_cast<int>(bits_)) - 1;

@@ -54,6 +54,10 @@ class RowSlots {
     return slot * kItemsPerSlot - lead_;
   }
 
+  __device__ __forceinline__ std::uint32_t slot_of(std::uint32_t position) const {
+    return (position + lead_) / kItemsPerSlot;
+  }
+
   // Bit i: item i of the slot lies in the window.
   __device__ __forceinline__ std::uint32_t valid_items(std::uint32_t slot) const {
     constexpr std::uint32_t kAll = (1u << kItemsPerSlot) - 1;

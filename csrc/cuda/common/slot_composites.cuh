@@ -27,6 +27,13 @@ struct SlotComposites {
   __device__ __forceinline__ BitsOf<kType> bits_at(int i) const {
     return static_cast<BitsOf<kType>>(item_key<kType>(words, i));
   }
+  // Bit i: item i is valid and better than `bound`.
+  __device__ __forceinline__ std::uint32_t better(std::uint32_t valid, Composite bound) const {
+    std::uint32_t hits = 0;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) hits |= static_cast<std::uint32_t>(at(i) > bound) << i;
+    return hits & valid;
+  }
   // Bit i: item i is valid and lies in [low, high].
   __device__ __forceinline__ std::uint32_t in_range(std::uint32_t valid, Composite low,
                                                     Composite high) const {

@@ -1,206 +1,327 @@
-// split_radix: a row divided among many CTAs, the row read in several passes. Serves any k; made
-// for k that fits on no chip, and for few rows.
+// split_radix: a row divided among many CTAs, for k that fits on no chip. Serves any k, any order.
 //
 // A batch of rows at a time; a kernel each, no CTA waits for another:
-//   1. round    a histogram of the row by key, 11 bits a round: two rounds for 16-bit keys, three
-//               for 32-bit keys. Every part adds its bins to the row's in global memory; the last
-//               to arrive finds the pivot's bin and leaves the bins empty for the next round. Then
-//               the key of the k-th best is known, and how many of its equals are taken
-//   2. count    each part's elements above that key and equal to it
-//   3. emit     in order of position: what lies above, and the first of the equals. Places follow
+//   1. bracket  a sample of the row, by one CTA: two bounds that the k-th best most likely lies
+//               between
+//   2. filter   the row against them: what is better than the upper bound is selected, and written
+//               at once where the order is "any" (otherwise counted); what lies between goes to the
+//               row's list of candidates in global memory. The last part to arrive finds the k-th
+//               best among those, if the counts prove the bracket right
+//   3. rounds, count   where they do not (split_radix_rounds.cuh)
+//   4. emit     the selected elements in order of position, unless they are written. Places follow
 //               from the counts of the parts before
-// Order "value": emit writes pairs (sort key, position) instead, which a stable radix sort puts in
-// order (ties stay in order of position), and
-//   4. write    turns into outputs.
-// A window of k elements or fewer is all selected: no rounds, no pivot.
+// Order "value": emit writes pairs (sort key, position) instead, and split_radix_sort.cuh puts them
+// in order.
 #pragma once
 
 #include <cstdint>
 
+#include "cuda/common/block.cuh"
 #include "cuda/common/histogram.cuh"
+#include "cuda/common/hit_queue.cuh"
+#include "cuda/common/radix_cursor.h"
+#include "cuda/common/rank_bound.cuh"
+#include "cuda/common/row_bracket.cuh"
 #include "cuda/common/row_output.cuh"
-#include "cuda/common/row_passes.cuh"
-#include "cuda/common/row_slots.cuh"
-#include "cuda/common/slot_composites.cuh"
+#include "cuda/common/split_radix_part.cuh"
+#include "cuda/kernels/split_radix_sort.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/launch_control.cuh"
 #include "cuda/smem/split_radix.h"
 #include "cuda/tuning/split_radix.h"
 #include "cuda/workspace/split_radix.h"
-#include "deepselect/row_view.h"
 
 namespace deepselect::cuda {
 
+template <ValueType kType, class Policy>
+__global__ void __launch_bounds__(Policy::kThreads)
+    split_radix_bracket_kernel(const __grid_constant__ TopkParams params,
+                               SplitRadixWorkspace workspace, std::int64_t first_row) {
+  constexpr int kThreads = Policy::kThreads;
+  extern __shared__ __align__(16) unsigned char dynamic_smem[];
+  auto& smem = *reinterpret_cast<SplitRadixSampleSmem<Policy::kMaxSampleItems>*>(dynamic_smem);
+  ptx::launch_dependents();
+  SplitRadixRow& state = workspace.rows[blockIdx.x];
+  for (std::uint32_t i = threadIdx.x; i < RadixCursor::kNumBins; i += kThreads) state.bins[i] = 0;
+  const std::int64_t row = first_row + blockIdx.x;
+  const RowView view = row_view(params, row);
+  const RowSlots<kType> slots(params, view, row);
+  const RowBracket bracket = find_bracket<kThreads, Policy>(
+      slots, KeyMap<kType>(params), num_wanted_of(params, slots.num_items()), smem);
+  if (threadIdx.x != 0) return;
+  state.bracket = bracket;
+  state.num_appended = 0;
+  state.is_resolved = 0;
+  state.is_poisoned = 0;
+  state.num_arrived = 0;
+}
+
 namespace detail {
 
-// What a CTA of these kernels works on.
-template <ValueType kType>
-struct SplitRadixPart {
-  __device__ SplitRadixPart(const TopkParams& params, const SplitRadixShape& shape,
-                            std::int64_t first_row)
-      : batch_row(blockIdx.x / shape.parts),
-        part(blockIdx.x % shape.parts),
-        row(first_row + batch_row),
-        view(row_view(params, row)),
-        key_map(params),
-        slots(params, view, row) {
-    const std::uint64_t num_slots = slots.num_slots();
-    begin = static_cast<std::uint32_t>(part * num_slots / shape.parts);
-    end = static_cast<std::uint32_t>((part + 1) * num_slots / shape.parts);
-    num_items = slots.num_items();
-    num_wanted = num_wanted_of(params, num_items);
-  }
+// The filter of a part's elements. One comparison of raw values per element (KeyThreshold) tells
+// what may lie above the bracket's lower bound; those, a few in a hundred, are queued, so that the
+// rest is done by full warps.
+template <ValueType kType, class Policy>
+class BracketFilter {
+ public:
+  using Queue = HitQueue<kType>;
 
-  __device__ bool takes_all() const { return num_wanted == num_items; }
+  __device__ BracketFilter(const TopkParams& params, const SplitRadixPart<kType>& part,
+                           const SplitRadixShape& shape, const SplitRadixWorkspace& workspace)
+      : params_(params),
+        part_(part),
+        output_(params, part.view, part.row),
+        state_(&workspace.rows[part.batch_row]),
+        bracket_(state_->bracket),
+        candidates_(workspace.candidates +
+                    std::uint64_t{part.batch_row} * shape.candidate_capacity),
+        capacity_(shape.candidate_capacity) {}
 
-  std::uint32_t batch_row;
-  std::uint32_t part;
-  std::int64_t row;
-  RowView view;
-  KeyMap<kType> key_map;
-  RowSlots<kType> slots;
-  std::uint32_t begin;  // slots of this part
-  std::uint32_t end;
-  std::uint32_t num_items;  // of the row
-  std::uint32_t num_wanted;
-};
-
-// Which elements are selected: keys above `key`, and the first `num_equal` of those equal to it.
-struct KeyPivot {
-  std::uint32_t key;
-  std::uint32_t num_equal;
-  bool takes_all;
-
-  __device__ KeyPivot(const RadixCursor& cursor, std::uint32_t num_wanted, bool all)
-      : key(all ? 0 : key_of(cursor.high())),
-        num_equal(all ? ~0u : num_wanted - cursor.num_above()),
-        takes_all(all) {}
-};
-
-// Bit i: valid item i has a key above the pivot's.
-template <ValueType kType>
-struct KeyHits {
-  __device__ __forceinline__ KeyHits(const SlotComposites<kType>& composites, std::uint32_t valid,
-                                     std::uint32_t pivot_key)
-      : above(0), equal(0) {
+  // Returns, in each lane, how many of the warp's elements are selected for sure and not written.
+  __device__ std::uint32_t run(Queue& queue) {
+    constexpr std::uint32_t kTileSlots = Queue::kVectors * Policy::kThreads;
+    const RowSlots<kType>& slots = part_.slots;
+    const std::uint32_t lane = threadIdx.x % kWarpThreads;
+    std::uint32_t first = part_.begin + threadIdx.x / kWarpThreads * Queue::kSlots;
+    if (first >= part_.end) return 0;
+    uint4 bits[Queue::kVectors];
+    Queue::load(slots, first, part_.end, bits);
+    for (;;) {
+      const HitMask<kType> hits =
+          Queue::reaching(slots, part_.key_map, bracket_.hopeless + 1, first, part_.end, bits);
+      const std::uint32_t next = first + kTileSlots;
+      if (next < part_.end) Queue::load(slots, next, part_.end, bits);
+      const std::uint32_t num_hits = queue.fill(hits);
+      const std::uint32_t first_position = slots.first_position(first);
+      for (std::uint32_t i = lane; i - lane < num_hits; i += kWarpThreads * kBatch) {
+        std::uint32_t positions[kBatch];
 #pragma unroll
-    for (int i = 0; i < SlotComposites<kType>::kItems; ++i) {
-      const std::uint32_t key = item_key<kType>(composites.keys, i);
-      above |= static_cast<std::uint32_t>(key > pivot_key) << i;
-      equal |= static_cast<std::uint32_t>(key == pivot_key) << i;
+        for (int j = 0; j < kBatch; ++j) {
+          const std::uint32_t entry = i + j * kWarpThreads;
+          positions[j] = entry < num_hits ? first_position + queue.entries[entry] : ~0u;
+        }
+        take(positions);
+      }
+      __syncwarp();
+      if (next >= part_.end) return num_sure_;
+      first = next;
     }
-    above &= valid;
-    equal &= valid;
   }
 
-  std::uint32_t above;
-  std::uint32_t equal;
+  __device__ bool found_poison() const { return found_poison_; }
+
+ private:
+  static constexpr int kBatch = Policy::kHitsInFlight;
+
+  // Positions outside the window are none.
+  __device__ __forceinline__ void take(const std::uint32_t (&positions)[kBatch]) {
+    const bool writes = params_.order == Order::kAny;
+    BitsOf<kType> bits[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const bool is_inside = positions[j] < part_.slots.num_items();
+      bits[j] = is_inside ? part_.slots.item(positions[j]) : BitsOf<kType>{0};
+    }
+    std::uint32_t sure[kBatch];
+    std::uint32_t open[kBatch];
+    std::uint32_t num_sure = 0;
+    std::uint32_t num_open = 0;
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const std::uint32_t key = part_.key_map.key(bits[j]);
+      const bool is_inside = positions[j] < part_.slots.num_items();
+      const Composite composite = is_inside ? composite_key(key, positions[j]) : kNoComposite;
+      const bool is_sure = composite > bracket_.sure;
+      sure[j] = __ballot_sync(kAllLanes, is_sure);
+      open[j] = __ballot_sync(kAllLanes, composite > bracket_.hopeless && !is_sure);
+      num_sure += __popc(sure[j]);
+      num_open += __popc(open[j]);
+      if (is_inside && is_poison<kType>(params_, key)) found_poison_ = true;
+    }
+    if (!writes) {
+      num_sure_ += num_sure;
+      num_sure = 0;
+    }
+    if ((num_sure | num_open) == 0) return;
+    unsigned long long base = 0;
+    if (threadIdx.x % kWarpThreads == 0) {
+      base = atomicAdd(&state_->num_appended,
+                       static_cast<unsigned long long>(std::uint64_t{num_open} << 32 | num_sure));
+    }
+    base = __shfl_sync(kAllLanes, base, 0);
+    auto place = static_cast<std::uint32_t>(base);
+    auto candidate = static_cast<std::uint32_t>(base >> 32);
+    const std::uint32_t below = ptx::lanes_below();
+    const std::uint32_t self = 1u << threadIdx.x % kWarpThreads;
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      if ((open[j] & self) != 0) {
+        const std::uint32_t i = candidate + __popc(open[j] & below);
+        if (i < capacity_) {
+          candidates_[i] = composite_key(part_.key_map.key(bits[j]), positions[j]);
+        }
+      } else if (writes && (sure[j] & self) != 0) {
+        // A wrong bracket may promise more than there are places.
+        const std::uint32_t i = place + __popc(sure[j] & below);
+        if (i < part_.num_wanted) output_.write(i, positions[j], bits[j]);
+      }
+      candidate += __popc(open[j]);
+      place += __popc(sure[j]);
+    }
+  }
+
+  const TopkParams& params_;
+  const SplitRadixPart<kType>& part_;
+  const RowOutput<kType> output_;
+  SplitRadixRow* state_;
+  const RowBracket bracket_;
+  Composite* candidates_;
+  const std::uint32_t capacity_;
+  std::uint32_t num_sure_ = 0;
+  bool found_poison_ = false;
 };
 
-// Ascending: rows, then valid winners before pads, then keys from the best.
+// Over the candidates. Bins of keys begin at a key's best.
 template <ValueType kType>
-__device__ __forceinline__ unsigned long long sort_key(std::uint32_t batch_row, bool is_pad,
-                                                       std::uint32_t key) {
-  constexpr int kKeyBits = KeyMap<kType>::kKeyBits;
-  return (static_cast<unsigned long long>(batch_row) << (kKeyBits + 1)) |
-         (static_cast<unsigned long long>(is_pad) << kKeyBits) | (KeyMap<kType>::kMaxKey - key);
+__device__ __forceinline__ RadixCursor cursor_over(const RowBracket& bracket,
+                                                   std::uint32_t num_items) {
+  constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
+  const Composite low = bracket.hopeless + 1;
+  const Composite best = min(bracket.sure, RadixCursor::best_of_key(kMaxKey));
+  const bool is_one_key = key_of(best) == key_of(low);
+  return RadixCursor::above(low, is_one_key ? best : RadixCursor::best_of_key(key_of(best)),
+                            kMaxKey, num_items);
+}
+
+// Writes the candidates that are selected to the places from `first_place`, in no order.
+template <int kThreads, ValueType kType>
+__device__ void write_candidates(const SplitRadixPart<kType>& part, const RowOutput<kType>& output,
+                                 const Composite* candidates, std::uint32_t num_candidates,
+                                 Composite loser, std::uint32_t first_place,
+                                 std::uint32_t* num_emitted) {
+  constexpr int kInFlight = 4;
+  const std::uint32_t lane = threadIdx.x % kWarpThreads;
+  for (std::uint32_t base = threadIdx.x - lane; base < num_candidates;
+       base += kThreads * kInFlight) {
+    Composite composites[kInFlight];
+#pragma unroll
+    for (int j = 0; j < kInFlight; ++j) {
+      const std::uint32_t i = base + j * kThreads + lane;
+      composites[j] = i < num_candidates ? candidates[i] : kNoComposite;
+    }
+#pragma unroll
+    for (int j = 0; j < kInFlight; ++j) {
+      const bool is_winner = composites[j] > loser;
+      const std::uint32_t winners = __ballot_sync(kAllLanes, is_winner);
+      if (winners == 0) continue;
+      std::uint32_t place = lane == 0 ? atomicAdd(num_emitted, __popc(winners)) : 0;
+      place = first_place + __shfl_sync(kAllLanes, place, 0);
+      if (is_winner) {
+        output.write(place + __popc(winners & ptx::lanes_below()), composites[j], part.key_map,
+                     part.slots);
+      }
+    }
+  }
 }
 
 }  // namespace detail
 
 template <ValueType kType, class Policy>
-__global__ void __launch_bounds__(Policy::kThreads)
-    split_radix_round_kernel(const __grid_constant__ TopkParams params, SplitRadixShape shape,
-                             SplitRadixWorkspace workspace, std::int64_t first_row,
-                             std::uint32_t round) {
+__global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
+    split_radix_filter_kernel(const __grid_constant__ TopkParams params, SplitRadixShape shape,
+                              SplitRadixWorkspace workspace, std::int64_t first_row) {
   constexpr int kThreads = Policy::kThreads;
-  __shared__ SplitRadixSmem smem;
-  const detail::SplitRadixPart<kType> part(params, shape, first_row);
-  if (part.num_wanted == 0 || part.takes_all()) return;
+  __shared__ SplitRadixSmem<Policy::kMaxParts> smem;
+  ptx::launch_dependents();
+  ptx::wait_for_dependencies();
+  const SplitRadixPart<kType> part(params, shape, first_row);
   SplitRadixRow& state = workspace.rows[part.batch_row];
-  RadixCursor cursor =
-      round == 0 ? RadixCursor(KeyMap<kType>::kKeyBits, part.num_items) : state.cursor;
+  SplitRadixCounts* const part_counts =
+      workspace.part_counts + std::uint64_t{part.batch_row} * shape.parts;
 
-  Histogram& histogram = smem.histogram;
+  using Filter = detail::BracketFilter<kType, Policy>;
+  __shared__ HitQueue<kType> queues[kThreads / kWarpThreads];
+  Filter filter(params, part, shape, workspace);
+  const std::uint32_t warp_sure = filter.run(queues[threadIdx.x / kWarpThreads]);
+  const std::uint32_t num_sure =
+      block_prefix<kThreads>(threadIdx.x % kWarpThreads == 0 ? warp_sure : 0u, smem.totals[0])
+          .total;
+  if (threadIdx.x == 0) part_counts[part.part] = {num_sure, 0};
+  if (filter.found_poison()) state.is_poisoned = 1;
+  if (!arrives_last(shape.parts, state, smem)) return;
+
+  // Does the k-th best lie inside the bracket?
+  const std::uint32_t num_wanted = part.num_wanted;
+  const SplitRadixCounts counts =
+      threadIdx.x < shape.parts ? part_counts[threadIdx.x] : SplitRadixCounts{0, 0};
+  const unsigned long long num_appended = __ldcg(&state.num_appended);
+  const auto num_candidates = static_cast<std::uint32_t>(num_appended >> 32);
+  // Counted where they were not written.
+  const std::uint32_t num_above = block_prefix<kThreads>(counts.above, smem.totals[1]).total +
+                                  static_cast<std::uint32_t>(num_appended);
+  if (num_above > num_wanted || num_wanted - num_above > num_candidates ||
+      num_candidates > shape.candidate_capacity) {
+    return;
+  }
+
+  const Composite* const candidates =
+      workspace.candidates + std::uint64_t{part.batch_row} * shape.candidate_capacity;
+  const RowBracket bracket = state.bracket;
+  Composite loser = bracket.sure;
+  Histogram& histogram = smem.scratch.histogram;
   clear_bins<kThreads>(histogram);
+  for (std::uint32_t i = threadIdx.x; i < shape.parts; i += kThreads) smem.part_winners[i] = 0;
+  if (threadIdx.x == 0) smem.num_emitted = 0;
   __syncthreads();
-  count_slots<kThreads, Policy::kVectorsInFlight>(part.slots, part.begin, part.end, part.key_map,
-                                                  cursor, histogram);
-  __syncthreads();
-  for (std::uint32_t bin = threadIdx.x; bin < RadixCursor::kNumBins; bin += kThreads) {
-    const std::uint32_t count = histogram.bins[bin];
-    if (count != 0) atomicAdd(&state.bins[bin], count);
+  if (num_above < num_wanted) {
+    const RadixCursor cursor = detail::cursor_over<kType>(bracket, part.slots.num_items());
+    const Composite bound = rank_bound<kThreads, Policy::kCandidatesInFlight>(
+        candidates, num_candidates, num_wanted - num_above, 0, cursor, histogram);
+    loser = max(bound, bracket.hopeless + 1) - 1;
   }
-  // The ticket's fences: the bins of the others are complete for the last to arrive.
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) smem.is_last = atomicAdd(&state.num_arrived, 1u) == shape.parts - 1;
-  __syncthreads();
-  if (smem.is_last == 0) return;
-  __threadfence();
-  for (std::uint32_t bin = threadIdx.x; bin < RadixCursor::kNumBins; bin += kThreads) {
-    histogram.bins[bin] = __ldcg(&state.bins[bin]);
-    state.bins[bin] = 0;
-  }
-  find_pivot_bin<kThreads>(histogram, part.num_wanted - 1 - cursor.num_above());
   if (threadIdx.x == 0) {
-    cursor.descend(histogram.pivot_bin, histogram.pivot_above);
-    state.cursor = cursor;
-    state.num_arrived = 0;
+    state.pivot = {loser, loser + 1, 0};
+    state.is_resolved = 1;
   }
+  if (params.order != Order::kAny) {
+    for (std::uint32_t i = threadIdx.x; i < num_candidates; i += kThreads) {
+      const Composite composite = candidates[i];
+      if (composite > loser) count_shared(&smem.part_winners[part.part_of(position_of(composite))]);
+    }
+    __syncthreads();
+    if (threadIdx.x < shape.parts) {
+      part_counts[threadIdx.x].above = counts.above + smem.part_winners[threadIdx.x];
+    }
+    return;
+  }
+  const RowOutput<kType> output(params, part.view, part.row);
+  if (__ldcg(&state.is_poisoned) != 0) {
+    output.template write_poison<kThreads>();
+    return;
+  }
+  detail::write_candidates<kThreads>(part, output, candidates, num_candidates, loser, num_above,
+                                     &smem.num_emitted);
+  output.template write_pads<kThreads>(num_wanted);
 }
 
 template <ValueType kType, class Policy>
-__global__ void __launch_bounds__(Policy::kThreads)
-    split_radix_count_kernel(const __grid_constant__ TopkParams params, SplitRadixShape shape,
-                             SplitRadixWorkspace workspace, std::int64_t first_row) {
-  constexpr int kThreads = Policy::kThreads;
-  __shared__ SplitRadixSmem smem;
-  const detail::SplitRadixPart<kType> part(params, shape, first_row);
-  if (part.num_wanted == 0) return;
-  SplitRadixRow& state = workspace.rows[part.batch_row];
-  const detail::KeyPivot pivot(state.cursor, part.num_wanted, part.takes_all());
-  std::uint32_t above = 0;
-  std::uint32_t equal = 0;
-  bool poisons = false;
-  for_each_slot<kThreads, Policy::kVectorsInFlight>(
-      part.slots, part.begin, part.end, [&](std::uint32_t slot, std::uint32_t valid, uint4 bits) {
-        const SlotComposites<kType> composites(part.key_map, bits, part.slots.first_position(slot));
-        const detail::KeyHits<kType> hits(composites, valid, pivot.key);
-        above += __popc(hits.above);
-        equal += __popc(hits.equal);
-        const detail::KeyHits<kType> best(composites, valid, KeyMap<kType>::kMaxKey);
-        poisons |= best.equal != 0;
-      });
-  // NaN is selected first under the poison rule, so a row that holds one is poisoned.
-  const bool is_poisoned =
-      __syncthreads_or(poisons && is_poison<kType>(params, KeyMap<kType>::kMaxKey));
-  const std::uint32_t part_above = block_prefix<kThreads>(above, smem.totals[0]).total;
-  const std::uint32_t part_equal = block_prefix<kThreads>(equal, smem.totals[1]).total;
-  if (threadIdx.x == 0) {
-    workspace.part_counts[std::uint64_t{part.batch_row} * shape.parts + part.part] = {part_above,
-                                                                                      part_equal};
-    if (is_poisoned) state.is_poisoned = 1;
-  }
-}
-
-template <ValueType kType, class Policy>
-__global__ void __launch_bounds__(Policy::kThreads)
+__global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     split_radix_emit_kernel(const __grid_constant__ TopkParams params, SplitRadixShape shape,
                             SplitRadixWorkspace workspace, std::int64_t first_row) {
   constexpr int kThreads = Policy::kThreads;
-  constexpr int kItems = SlotComposites<kType>::kItems;
-  __shared__ SplitRadixSmem smem;
-  const detail::SplitRadixPart<kType> part(params, shape, first_row);
-  const SplitRadixRow& state = workspace.rows[part.batch_row];
+  __shared__ SplitRadixSmem<Policy::kMaxParts> smem;
+  ptx::launch_dependents();
+  ptx::wait_for_dependencies();
+  const SplitRadixRow& state = workspace.rows[blockIdx.x / shape.parts];
+  if (params.order == Order::kAny && state.is_resolved != 0) return;  // written
+  const SplitRadixPart<kType> part(params, shape, first_row);
   const RowOutput<kType> output(params, part.view, part.row);
-  const std::uint64_t first_winner = std::uint64_t{part.batch_row} * shape.sort_winners;
   const bool sorts = shape.sort_winners != 0;
+  const WinnerPairs pairs(shape, workspace, part.batch_row);
   const bool is_poisoned = state.is_poisoned != 0;
   if (part.part == 0) {
     if (sorts) {
-      for (std::uint32_t i = part.num_wanted + threadIdx.x; i < shape.sort_winners; i += kThreads) {
-        workspace.sort_keys[0][first_winner + i] = detail::sort_key<kType>(part.batch_row, true, 0);
-        workspace.sort_positions[0][first_winner + i] = 0;
-      }
+      pairs.template pad<kThreads, kType>(part.num_wanted);
     } else if (is_poisoned) {
       output.template write_poison<kThreads>();
     } else {
@@ -208,7 +329,7 @@ __global__ void __launch_bounds__(Policy::kThreads)
     }
   }
   if (part.num_wanted == 0 || (is_poisoned && !sorts)) return;
-  const detail::KeyPivot pivot(state.cursor, part.num_wanted, part.takes_all());
+  const SplitRadixPivot pivot = state.pivot;
 
   // Counts of the parts before this one.
   SplitRadixCounts before{0, 0};
@@ -219,77 +340,68 @@ __global__ void __launch_bounds__(Policy::kThreads)
   std::uint32_t equal_before = block_prefix<kThreads>(before.equal, smem.totals[1]).total;
   __syncthreads();
 
-  // Both counts of a tile in one prefix sum: they stay below 2^16.
-  static_assert(kThreads * kItems < (1 << 16), "two counts in one word");
+  // A tile's hits are queued and told apart, and written once the counts of the warps before are
+  // known. Both counts in one prefix sum: they stay below 2^16.
+  using Queue = HitQueue<kType>;
+  constexpr std::uint16_t kIsAbove = 1u << 15;
+  constexpr std::uint16_t kIsEqual = 1u << 14;
+  constexpr std::uint32_t kWarps = kThreads / kWarpThreads;
+  static_assert(kWarps * Queue::kCapacity < (1 << 16), "two counts in one word");
+  static_assert(Queue::kCapacity <= kIsEqual, "flags beside the distance");
+  __shared__ Queue queues[kWarps];
+  Queue& queue = queues[threadIdx.x / kWarpThreads];
+  const std::uint32_t lane = threadIdx.x % kWarpThreads;
+  const std::uint32_t below = ptx::lanes_below();
   std::uint32_t parity = 0;
-  for (std::uint32_t tile = part.begin; tile < part.end; tile += kThreads, parity ^= 1) {
-    const std::uint32_t slot = tile + threadIdx.x;
-    const bool inside = slot < part.end;
-    const SlotComposites<kType> composites(part.key_map,
-                                           inside ? part.slots.load(slot) : uint4{0, 0, 0, 0},
-                                           part.slots.first_position(slot));
-    const detail::KeyHits<kType> hits(composites, inside ? part.slots.valid_items(slot) : 0u,
-                                      pivot.key);
-    const Prefix prefix = block_prefix<kThreads>(
-        static_cast<std::uint32_t>(__popc(hits.above) | __popc(hits.equal) << 16),
-        smem.totals[parity]);
-    std::uint32_t num_above = above_before + (prefix.before & 0xFFFFu);
-    std::uint32_t num_equal = equal_before + (prefix.before >> 16);
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      const bool is_above = (hits.above >> i & 1) != 0;
-      const bool is_equal = (hits.equal >> i & 1) != 0;
-      if (is_above || (is_equal && num_equal < pivot.num_equal)) {
-        const std::uint32_t place = num_above + min(num_equal, pivot.num_equal);
-        const std::uint32_t position = composites.first + i;
+  for (std::uint32_t tile = part.begin; tile < part.end;
+       tile += kWarps * Queue::kSlots, parity ^= 1) {
+    const std::uint32_t first = tile + threadIdx.x / kWarpThreads * Queue::kSlots;
+    const std::uint32_t first_position = part.slots.first_position(first);
+    uint4 bits[Queue::kVectors];
+    Queue::load(part.slots, first, part.end, bits);
+    const std::uint32_t num_hits =
+        queue.fill(Queue::reaching(part.slots, part.key_map, pivot.equal, first, part.end, bits));
+    std::uint32_t counts = 0;  // above, and 2^16 for every equal
+    for (std::uint32_t i = lane; i - lane < num_hits; i += kWarpThreads) {
+      const std::uint16_t distance = i < num_hits ? queue.entries[i] : std::uint16_t{0};
+      const std::uint32_t position = first_position + distance;
+      const bool is_inside = i < num_hits && position < part.slots.num_items();
+      const Composite composite =
+          is_inside ? composite_key(part.key_map.key(part.slots.item(position)), position)
+                    : kNoComposite;
+      const bool is_above = composite > pivot.loser;
+      const bool is_equal = !is_above && composite >= pivot.equal;
+      if (i < num_hits) {
+        queue.entries[i] = static_cast<std::uint16_t>(distance | (is_above ? kIsAbove : 0) |
+                                                      (is_equal ? kIsEqual : 0));
+      }
+      counts += __popc(__ballot_sync(kAllLanes, is_above)) |
+                __popc(__ballot_sync(kAllLanes, is_equal)) << 16;
+    }
+    const Prefix prefix = block_prefix<kThreads>(lane == 0 ? counts : 0u, smem.totals[parity]);
+    std::uint32_t before_warp = __shfl_sync(kAllLanes, prefix.before, 0);
+    for (std::uint32_t i = lane; i - lane < num_hits; i += kWarpThreads) {
+      const std::uint32_t entry = i < num_hits ? queue.entries[i] : 0u;
+      const bool is_equal = (entry & kIsEqual) != 0;
+      const std::uint32_t above = __ballot_sync(kAllLanes, (entry & kIsAbove) != 0);
+      const std::uint32_t equal = __ballot_sync(kAllLanes, is_equal);
+      const std::uint32_t num_equal = equal_before + (before_warp >> 16) + __popc(equal & below);
+      if ((entry & kIsAbove) != 0 || (is_equal && num_equal < pivot.num_equal)) {
+        const std::uint32_t place = above_before + (before_warp & 0xFFFFu) + __popc(above & below) +
+                                    min(num_equal, pivot.num_equal);
+        const std::uint32_t position = first_position + (entry & Queue::kDistance);
+        const BitsOf<kType> item = part.slots.item(position);
         if (sorts) {
-          workspace.sort_keys[0][first_winner + place] =
-              detail::sort_key<kType>(part.batch_row, false, item_key<kType>(composites.keys, i));
-          workspace.sort_positions[0][first_winner + place] = position;
+          pairs.template put<kType>(place, part.key_map.key(item), position);
         } else {
-          output.write(place, position, composites.bits_at(i));
+          output.write(place, position, item);
         }
       }
-      num_above += is_above;
-      num_equal += is_equal;
+      before_warp += __popc(above) | __popc(equal) << 16;
     }
+    __syncwarp();
     above_before += prefix.total & 0xFFFFu;
     equal_before += prefix.total >> 16;
-  }
-}
-
-// Sorted pairs to outputs. `sorted` tells which of the two sets the sort left them in.
-template <ValueType kType, class Policy>
-__global__ void __launch_bounds__(Policy::kThreads)
-    split_radix_write_kernel(const __grid_constant__ TopkParams params, SplitRadixShape shape,
-                             SplitRadixWorkspace workspace, std::int64_t first_row,
-                             std::uint32_t sorted) {
-  constexpr int kThreads = Policy::kThreads;
-  const detail::SplitRadixPart<kType> part(params, shape, first_row);
-  const RowOutput<kType> output(params, part.view, part.row);
-  const bool is_poisoned = workspace.rows[part.batch_row].is_poisoned != 0;
-  if (part.part == 0) {
-    if (is_poisoned) {
-      output.template write_poison<kThreads>();
-    } else {
-      output.template write_pads<kThreads>(part.num_wanted);
-    }
-  }
-  if (is_poisoned) return;
-  const std::uint64_t first_winner = std::uint64_t{part.batch_row} * shape.sort_winners;
-  const unsigned long long* keys = workspace.sort_keys[sorted] + first_winner;
-  const std::uint32_t* positions = workspace.sort_positions[sorted] + first_winner;
-  const std::uint64_t step = std::uint64_t{shape.parts} * kThreads;
-  for (std::uint64_t i = std::uint64_t{part.part} * kThreads + threadIdx.x; i < part.num_wanted;
-       i += step) {
-    const std::uint32_t key =
-        KeyMap<kType>::kMaxKey - (static_cast<std::uint32_t>(keys[i]) & KeyMap<kType>::kMaxKey);
-    const std::uint32_t position = positions[i];
-    BitsOf<kType> bits = 0;
-    if (output.wants_values() && !part.key_map.value_of(key, &bits)) {
-      bits = part.slots.item(position);
-    }
-    output.write(static_cast<std::int64_t>(i), position, bits);
   }
 }
 

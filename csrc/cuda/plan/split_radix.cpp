@@ -14,7 +14,10 @@ Plan plan_split_radix(const TopkParams& params, const DeviceLimits& limits) {
   const std::int64_t row_slots = params.num_cols * value_bytes(params.value_type) / 16 + 1;
   const std::int64_t num_sorted =
       params.order == Order::kValue ? std::min(params.k, params.num_cols) : 0;
-  std::int64_t batch_rows = std::min(params.num_rows, Policy::kMaxBatchRows);
+  const std::int64_t num_candidates = std::clamp(params.num_cols / Policy::kItemsPerCandidate,
+                                                 Policy::kMinCandidates, Policy::kMaxCandidates);
+  std::int64_t batch_rows = std::min(
+      {params.num_rows, Policy::kMaxBatchRows, Policy::kMaxBatchCandidates / num_candidates});
   if (num_sorted != 0) {
     batch_rows = std::clamp(Policy::kMaxBatchWinners / num_sorted, std::int64_t{1}, batch_rows);
   }
@@ -28,7 +31,9 @@ Plan plan_split_radix(const TopkParams& params, const DeviceLimits& limits) {
   shape.parts =
       static_cast<std::uint32_t>(std::max(std::min(max_parts, useful_parts), std::int64_t{1}));
   shape.batch_rows = static_cast<std::uint32_t>(batch_rows);
+  shape.candidate_capacity = static_cast<std::uint32_t>(num_candidates);
   shape.sort_winners = static_cast<std::uint32_t>(num_sorted);
+  shape.sorts_by_row = num_sorted <= Policy::kMaxBlockSorted;
 
   Plan plan{};
   plan.variant = Variant::kSplitRadix;

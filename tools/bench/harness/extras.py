@@ -1,4 +1,6 @@
-"""Targets that are no single shape's time: ragged rows, hostile inputs, small k, host cost."""
+"""Targets that are no single shape's time: ragged rows, hostile inputs, small and large k, host
+cost.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ from harness.results import Comparison
 from harness.shapes import (
     HOSTILE,
     HOSTILE_SHAPES,
+    LARGE_K_SHAPES,
     RAGGED_CASES,
     SAMPLER_ROWS,
     RaggedCase,
@@ -111,6 +114,24 @@ def sampler(cuda_run: CudaRun) -> None:
         _note(cuda_run, comparison)
 
 
+def large_k(cuda_run: CudaRun) -> None:
+    """A k beyond 4096 against torch.topk, which sorts where we do; values returned by both."""
+    for shape in LARGE_K_SHAPES:
+        inputs = cuda_run.inputs(shape)
+        timers = {
+            "ours": GraphTimer(ours(shape), inputs, cuda_run.budget),
+            "torch": GraphTimer(
+                partial(torch.topk, k=shape.k, sorted=shape.order == "value"),
+                inputs,
+                cuda_run.budget,
+            ),
+        }
+        times = race_on_cuda(timers, cuda_run.budget.rounds)
+        label = f"{shape.name} {shape.order}"
+        comparison = Comparison("large k", label, times["ours"].us, times["torch"].us, "torch.topk")
+        _note(cuda_run, comparison, cuda_run.fault_of(shape, inputs, timers["ours"].outputs))
+
+
 # What the filters do for two rules of the contract, taken out: the NaN rule (and -0.0 = +0.0) is an
 # instruction per word; the tie rule makes a bound of value and position, where one of the value
 # lets every equal element through. The finish, which sees the survivors alone, stays as it is.
@@ -189,5 +210,5 @@ def _host(cuda_run: CudaRun, mode: str, x: Tensor, k: int) -> None:
 
 
 EXTRAS: dict[str, Callable[[CudaRun], None]] = {
-    function.__name__: function for function in (hostile, ragged, sampler, ties, host)
+    function.__name__: function for function in (hostile, ragged, sampler, large_k, ties, host)
 }

@@ -114,6 +114,27 @@ HOSTILE_SHAPES = (
     sampler_shape(256, 512),
 )
 
+# k beyond what the streaming kernels hold on chip, up to a quarter of the row.
+LARGE_K_SHAPES = tuple(
+    Shape("large_k", dtype, rows, cols, k, order=order, return_values=True)
+    for dtype in ("bfloat16", "float32")
+    for rows, cols, k, orders in (
+        (1, 64 * KI, 16 * KI, ("any",)),
+        (1, 256 * KI, 64 * KI, ("any", "value")),
+        (1, 16 * MI, 5000, ("any", "value")),
+        (1, 16 * MI, 64 * KI, ("any",)),
+        (8, 256 * KI, 64 * KI, ("any",)),
+        (64, 256 * KI, 16 * KI, ("any",)),
+        (64, 256 * KI, 5000, ("any", "value")),
+        (256, MI, 64 * KI, ("any",)),
+        (1024, 64 * KI, 5000, ("any", "value")),
+        (1024, 256 * KI, 16 * KI, ("any",)),
+        (1024, 16 * KI, 5000, ("any", "value")),
+        (4096, 64 * KI, 16 * KI, ("any",)),
+    )
+    for order in orders
+)
+
 # k = 50 against k = 512.
 SAMPLER_ROWS = (1, 6, 64, 256, 768, 4096)
 

@@ -225,6 +225,7 @@ CUDA_TARGETS: Sequence[Target] = (
         "sampler k=50", "ours / ours at k = 512 (3 % for noise)", "<=", 1 + NOISE,
         _comparisons("sampler k=50"),
     ),
+    Target("large k", "ours / torch.topk", "<=", 1.0, _comparisons("large k")),
     Target(
         "ragged uniform", "ours / same bytes in equal rows", "<=", 1.25,
         _comparisons("ragged uniform"),
