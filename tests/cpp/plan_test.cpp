@@ -329,7 +329,12 @@ void check_gate() {
   EXPECT(plan.variant == Variant::kGate && plan.workspace_bytes == 0);
   EXPECT(plan.row_threads == 32 && plan.items_per_thread == 8 && plan.grid_ctas == 1024);
   EXPECT(make_plan(call(64, 256, 8), kH200, Variant::kGate).grid_ctas == 16);
-  EXPECT(make_plan(call(1000, 8, 8), kH200, Variant::kGate).row_threads == 2);
+  // Eight experts are a lane's, but for calls that are no router's.
+  TopkParams few_experts = call(1000, 8, 8);
+  EXPECT(make_plan(few_experts, kH200, Variant::kGate).row_threads == 1);
+  EXPECT(make_plan(few_experts, kH200, Variant::kGate).grid_ctas == 8);
+  few_experts.order = Order::kIndex;
+  EXPECT(make_plan(few_experts, kH200, Variant::kGate).row_threads == 2);
   EXPECT(make_plan(call(1000, 0, 8), kH200, Variant::kGate).grid_ctas == 16);
 
   // Beyond its limits it serves nothing; k counts only as far as there are columns.

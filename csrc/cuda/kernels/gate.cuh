@@ -19,7 +19,8 @@
 //
 // Everything happens within a warp: no barrier but its own.
 //
-// Limits: rows of kLanes * kItems elements, kMaxWinners winners.
+// Limits: rows of kLanes * kItems elements, kMaxWinners winners. A router's rows of up to eight are
+// one lane's each (gate_lane.cuh).
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,7 @@
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/lanes.cuh"
 #include "cuda/common/row_output.cuh"
+#include "cuda/common/router_call.h"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/score.cuh"
 #include "cuda/smem/gate.h"
@@ -330,18 +332,7 @@ __device__ __forceinline__ void weigh(Weights kind, WindowSoftmax total, float* 
   }
 }
 
-// A router's call: whole rows, int32 positions for indices, nothing padded or sorted by position,
-// and a lane for every winner.
-template <int kLanes>
-__device__ __forceinline__ bool is_simple(const TopkParams& params) {
-  return params.begin.data == nullptr && params.end.data == nullptr &&
-         params.index_offset.data == nullptr && params.page_table == nullptr &&
-         params.raw_indices == nullptr && params.index_type == IndexType::kInt32 &&
-         params.order != Order::kIndex && params.nan_rule != NanRule::kPoison &&
-         params.k <= kLanes && params.k <= params.num_cols;
-}
-
-// Phase 6 for one row of an is_simple() call; the lanes of a group call it, all groups of the warp
+// Phase 6 for one row of an is_router_call(); the lanes of a group call it, all groups of the warp
 // at once.
 template <ValueType kType, ValueType kKeyType, int kLanes>
 __device__ __forceinline__ void write_simple_row(const TopkParams& params, std::int64_t row,
@@ -455,7 +446,7 @@ __global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
 
   constexpr int kOutputLanes = Policy::kOutputLanes;
   constexpr int kOutputRows = kWarpThreads / kOutputLanes;
-  const bool simple = is_simple<kOutputLanes>(params);
+  const bool simple = is_router_call(params, kOutputLanes);
 #pragma unroll 1
   for (int base = 0; base < num_warp_rows; base += kOutputRows) {
     const int offset = base + static_cast<int>(threadIdx.x % kWarpThreads) / kOutputLanes;

@@ -1,11 +1,25 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cuda/common/router_call.h"
 #include "cuda/plan/planners.h"
 #include "cuda/tuning/gate.h"
 
 namespace deepselect::cuda {
 namespace {
+
+Plan plan_gate_lane(const TopkParams& params) {
+  using Policy = GateLanePolicy;
+  Plan plan{};
+  plan.variant = Variant::kGate;
+  plan.grid_ctas = static_cast<std::uint32_t>((params.num_rows + Policy::kCtaThreads - 1) /
+                                              Policy::kCtaThreads);
+  plan.cta_threads = Policy::kCtaThreads;
+  plan.row_threads = Policy::kLanes;
+  plan.items_per_thread = Policy::kItems;
+  plan.cluster_ctas = 1;
+  return plan;
+}
 
 // The smallest policy that holds the row.
 template <class Policy, class... Others>
@@ -33,6 +47,10 @@ bool gate_can_serve(const TopkParams& params, const DeviceLimits&) {
 }
 
 Plan plan_gate(const TopkParams& params, const DeviceLimits& limits) {
+  constexpr std::int64_t kLaneItems = GateLanePolicy::kItems;
+  if (params.num_cols <= kLaneItems && is_router_call(params, kLaneItems)) {
+    return plan_gate_lane(params);
+  }
   return smallest<Gate2x4, Gate4x4, Gate8x4, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(params,
                                                                                      limits);
 }

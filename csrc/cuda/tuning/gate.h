@@ -37,7 +37,7 @@ struct GatePolicy {
 using Gate2x4 = GatePolicy<2, 4, 1>;
 using Gate4x4 = GatePolicy<4, 4, 1>;
 using Gate8x4 = GatePolicy<8, 4, 1>;
-using Gate8x8 = GatePolicy<8, 8, 1>;
+using Gate8x8 = GatePolicy<8, 8, 2>;
 using Gate16x8 = GatePolicy<16, 8, 2>;
 using Gate32x8 = GatePolicy<32, 8, 4>;
 using Gate32x16 = GatePolicy<32, 16, 2>;
@@ -45,6 +45,13 @@ using Gate32x16 = GatePolicy<32, 16, 2>;
 static_assert(Gate2x4::is_valid() && Gate4x4::is_valid() && Gate8x4::is_valid() &&
               Gate8x8::is_valid() && Gate16x8::is_valid() && Gate32x8::is_valid() &&
               Gate32x16::is_valid());
+
+// A lane per row, for a router's call with no more experts than that.
+struct GateLanePolicy {
+  static constexpr int kLanes = 1;
+  static constexpr int kItems = 8;
+  static constexpr int kCtaThreads = 128;
+};
 
 // Up to so many rows per multiprocessor are few: a scheduler then has eight warps of one row.
 constexpr std::int64_t kGateFewRowsPerSm = 32;
