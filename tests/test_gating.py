@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from deepselect import testing
+import deepselect
+from deepselect import reference, testing
 from deepselect.gating import Routing, topk_gate
 
 INF = float("inf")
@@ -75,6 +76,34 @@ def test_without_groups(
             options["bias"] = bias_of(experts, device)
         for k in (1, 2, 6, 8):
             check(topk_gate(logits, k, **options), stated(logits, k, **options))
+
+
+# Rows enough for the forms that a device has for many: ties, NaN, infinities and zeros of both
+# signs among them, rows that no vector load is aligned to.
+@pytest.mark.parametrize("weights", ["none", "softmax", "softmax_selected", "sigmoid"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("experts", [1, 3, 7, 8, 13, 16, 31, 33, 64, 100, 128])
+def test_many_rows(experts: int, dtype: torch.dtype, weights: str, device: torch.device) -> None:
+    generator = torch.Generator().manual_seed(experts)
+    logits = torch.randint(-6, 7, (4500, experts), generator=generator).to(dtype)
+    logits[::7] = torch.randn(logits[::7].shape, generator=generator).to(dtype)
+    special = torch.tensor([float("nan"), INF, -INF, 0.0, -0.0], dtype=dtype)
+    logits[::11, 0] = special[torch.arange(logits[::11].shape[0]) % len(special)]
+    for stride in {experts, experts + 3, -(-experts // 8) * 8}:
+        storage = torch.zeros(logits.shape[0], stride, dtype=dtype, device=device)
+        scores = storage[:, :experts]
+        scores.copy_(logits)
+        for k in sorted({1, min(2, experts), min(6, experts), min(8, experts)}):
+            arguments: dict[str, Any] = {"weights": weights, "order": "value"}
+            wanted_values, wanted_indices = reference.topk(logits, k, **arguments)
+            got = deepselect.topk(scores, k, **arguments)
+            testing.assert_same_bits(got.indices.cpu(), wanted_indices)
+            if weights == "none":
+                testing.assert_same_bits(got.values.cpu(), wanted_values)
+            else:
+                torch.testing.assert_close(
+                    got.values.cpu(), wanted_values, rtol=1e-5, atol=1e-7, equal_nan=True
+                )
 
 
 @pytest.mark.parametrize("renormalize", [True, False])

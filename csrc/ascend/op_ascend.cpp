@@ -16,9 +16,9 @@ op::Tensor allocate_workspace(std::size_t num_bytes, std::int32_t device_index) 
   const auto size = static_cast<std::int64_t>(num_bytes);
   const std::int64_t stride = 1;
   AtenTensorHandle handle = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(
-      aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(),
-                               aoti_torch_device_type_privateuse1(), device_index, &handle));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(),
+                                                  aoti_torch_device_type_privateuse1(),
+                                                  device_index, &handle));
   return op::Tensor(handle);
 }
 

@@ -17,12 +17,12 @@ using cpu::Isa;
 
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
                   cpu::ThreadPool::Body body, void* context) {
-  STABLE_TORCH_ERROR_CODE_CHECK(torch_parallel_for(begin, end, grain, body, context));
+  TORCH_ERROR_CODE_CHECK(torch_parallel_for(begin, end, grain, body, context));
 }
 
 cpu::ThreadPool torch_pool() {
   std::uint32_t num_threads = 1;
-  STABLE_TORCH_ERROR_CODE_CHECK(torch_get_num_threads(&num_threads));
+  TORCH_ERROR_CODE_CHECK(torch_get_num_threads(&num_threads));
   return {static_cast<int>(num_threads), &parallel_for};
 }
 

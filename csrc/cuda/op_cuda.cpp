@@ -21,7 +21,7 @@ using cuda::Variant;
 
 cudaStream_t current_stream(std::int32_t device_index) {
   void* stream = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device_index, &stream));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device_index, &stream));
   return static_cast<cudaStream_t>(stream);
 }
 
@@ -31,9 +31,9 @@ op::Tensor allocate_workspace(std::size_t num_bytes, std::int32_t device_index) 
   const auto size = static_cast<std::int64_t>(num_bytes);
   const std::int64_t stride = 1;
   AtenTensorHandle handle = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(
-      aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(),
-                               aoti_torch_device_type_cuda(), device_index, &handle));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(),
+                                                  aoti_torch_device_type_cuda(), device_index,
+                                                  &handle));
   return op::Tensor(handle);
 }
 

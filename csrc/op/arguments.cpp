@@ -7,8 +7,8 @@ namespace deepselect::op {
 StringArgument::StringArgument(StringHandle handle) : handle_(handle) {
   const char* data = nullptr;
   std::size_t length = 0;
-  STABLE_TORCH_ERROR_CODE_CHECK(torch_string_c_str(handle_, &data));
-  STABLE_TORCH_ERROR_CODE_CHECK(torch_string_length(handle_, &length));
+  TORCH_ERROR_CODE_CHECK(torch_string_c_str(handle_, &data));
+  TORCH_ERROR_CODE_CHECK(torch_string_length(handle_, &length));
   view_ = std::string_view(data, length);
 }
 

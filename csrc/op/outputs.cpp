@@ -56,7 +56,7 @@ Tensor new_contiguous(const std::vector<std::int64_t>& sizes, ScalarType type, c
     stride *= sizes[i] > 1 ? sizes[i] : 1;
   }
   AtenTensorHandle handle = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(
       static_cast<std::int64_t>(sizes.size()), sizes.data(), strides.data(),
       torch::stable::detail::to<std::int32_t>(torch::stable::detail::from(type)), device_type(like),
       like.get_device_index(), &handle));

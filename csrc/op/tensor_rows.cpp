@@ -64,7 +64,7 @@ std::string tuple_text(IntHeaderOnlyArrayRef items) {
 
 std::int32_t device_type(const Tensor& tensor) {
   std::int32_t type = 0;
-  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(tensor.get(), &type));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(tensor.get(), &type));
   return type;
 }
 

@@ -1,6 +1,6 @@
-// gate where rows are a lane's: a router's call (is_router_call()) with up to kItems experts. A lane
-// loads its row, sorts all of it by a network, weighs the winners and stores them: no lane waits
-// for another, and a row costs a lane some hundred instructions, whatever k is.
+// gate where rows are a lane's: a router's call (is_router_call()) with up to kItems experts. A
+// lane loads its row, sorts all of it by a network, weighs the winners and stores them: no lane
+// waits for another, and a row costs a lane some hundred instructions, a few per warp and row.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ template <int kWords>
 __device__ __forceinline__ void store_words(std::uint32_t* target, std::uint32_t count,
                                             const std::uint32_t (&words)[kWords]) {
   static_assert(kWords % 4 == 0, "whole vectors");
-  const std::uint32_t unit = count | static_cast<std::uint32_t>(
-                                         reinterpret_cast<std::uintptr_t>(target) / sizeof(*target));
+  const std::uint32_t unit =
+      count |
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(target) / sizeof(*target));
   if (unit % 4 == 0) {
 #pragma unroll
     for (std::uint32_t i = 0; i < kWords; i += 4) {
@@ -77,6 +78,7 @@ __global__ void __launch_bounds__(Policy::kCtaThreads)
     gate_lane_kernel(const __grid_constant__ TopkParams params) {
   constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
   constexpr int kItems = Policy::kItems;
+  constexpr int kWinners = Policy::kMaxWinners;
   using ItemOf = GateItem<kKeyType>;
   const std::int64_t row = std::int64_t{blockIdx.x} * Policy::kCtaThreads + threadIdx.x;
   if (row >= params.num_rows) return;
@@ -94,10 +96,10 @@ __global__ void __launch_bounds__(Policy::kCtaThreads)
                                        items);
   sort_descending(items);
 
-  std::uint32_t positions[kItems];
-  BitsOf<kType> bits[kItems];
+  std::uint32_t positions[kWinners];
+  BitsOf<kType> bits[kWinners];
 #pragma unroll
-  for (std::uint32_t i = 0; i < kItems; ++i) {
+  for (std::uint32_t i = 0; i < kWinners; ++i) {
     positions[i] = ItemOf::position(items[i]);
     // Read again: an element at a position that is not known to the compiler is in no register.
     bits[i] = i < count && params.values != nullptr ? source[positions[i]] : BitsOf<kType>{0};
@@ -110,20 +112,20 @@ __global__ void __launch_bounds__(Policy::kCtaThreads)
   const std::int64_t first_value = row * params.values_row_stride_items;
   if (params.weights == Weights::kNone) {
 #pragma unroll
-    for (std::uint32_t i = 0; i < kItems; ++i) {
+    for (std::uint32_t i = 0; i < kWinners; ++i) {
       if (i < count) static_cast<BitsOf<kType>*>(params.values)[first_value + i] = bits[i];
     }
     return;
   }
   WindowSoftmax window{0, 0};
   if (params.weights == Weights::kSoftmax) window = window_softmax<LaneGroup<1>>(elements);
-  float weights[kItems];
+  float weights[kWinners];
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) weights[i] = score_of<kType>(bits[i]);
+  for (int i = 0; i < kWinners; ++i) weights[i] = score_of<kType>(bits[i]);
   detail::weigh_lane(params.weights, window, count, weights);
-  std::uint32_t words[kItems];
+  std::uint32_t words[kWinners];
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) words[i] = __float_as_uint(weights[i]);
+  for (int i = 0; i < kWinners; ++i) words[i] = __float_as_uint(weights[i]);
   detail::store_words(static_cast<std::uint32_t*>(params.values) + first_value, count, words);
 }
 

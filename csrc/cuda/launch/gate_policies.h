@@ -10,25 +10,37 @@
 
 namespace deepselect::cuda {
 
+template <class Policy>
+bool is_planned(const Plan& plan) {
+  return plan.row_threads == Policy::kLanes && plan.items_per_thread == Policy::kItems;
+}
+
 template <ValueType kType, bool kIsBiased>
 void launch_gate_of(const LaunchContext& context) {
   const Plan& plan = context.plan;
   const KernelShape shape{plan.grid_ctas, plan.cta_threads, 0};
-  if (plan.row_threads == GateLanePolicy::kLanes) {
-    launch_kernel(context, gate_lane_kernel<kType, kIsBiased, GateLanePolicy>, shape,
-                  context.params);
+  const auto launch_lanes = [&](auto policy) {
+    using Policy = decltype(policy);
+    if (!is_planned<Policy>(plan)) return false;
+    launch_kernel(context, gate_lane_kernel<kType, kIsBiased, Policy>, shape, context.params);
+    return true;
+  };
+  const auto launch_groups = [&](auto policy) {
+    using Policy = decltype(policy);
+    if (!is_planned<Policy>(plan)) return false;
+    launch_kernel(context, gate_kernel<kType, kIsBiased, Policy>, shape, context.params,
+                  plan.batches_per_warp);
+    return true;
+  };
+  if (plan.row_threads == GateLane8::kLanes) {
+    dispatch_policy<GateLane8, GateLane16>(Variant::kGate, launch_lanes);
     return;
   }
-  dispatch_policy<Gate2x4, Gate4x4, Gate8x4, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(
-      Variant::kGate, [&](auto policy) {
-        using Policy = decltype(policy);
-        if (plan.row_threads != Policy::kLanes || plan.items_per_thread != Policy::kItems) {
-          return false;
-        }
-        launch_kernel(context, gate_kernel<kType, kIsBiased, Policy>, shape, context.params,
-                      plan.batches_per_warp);
-        return true;
-      });
+  if constexpr (KeyMap<kType>::kIsPacked && !kIsBiased) {
+    if (launch_groups(Gate4x16{}) || launch_groups(Gate8x16{})) return;
+  }
+  dispatch_policy<Gate2x4, Gate4x4, Gate4x8, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(Variant::kGate,
+                                                                                     launch_groups);
 }
 
 }  // namespace deepselect::cuda

@@ -8,12 +8,16 @@
 namespace deepselect::cuda {
 namespace {
 
+bool is_few_rows(const TopkParams& params, const DeviceLimits& limits) {
+  return params.num_rows <= kGateFewRowsPerSm * limits.num_sms;
+}
+
+template <class Policy>
 Plan plan_gate_lane(const TopkParams& params) {
-  using Policy = GateLanePolicy;
   Plan plan{};
   plan.variant = Variant::kGate;
-  plan.grid_ctas = static_cast<std::uint32_t>((params.num_rows + Policy::kCtaThreads - 1) /
-                                              Policy::kCtaThreads);
+  plan.grid_ctas =
+      static_cast<std::uint32_t>((params.num_rows + Policy::kCtaThreads - 1) / Policy::kCtaThreads);
   plan.cta_threads = Policy::kCtaThreads;
   plan.row_threads = Policy::kLanes;
   plan.items_per_thread = Policy::kItems;
@@ -29,8 +33,7 @@ Plan smallest(const TopkParams& params, const DeviceLimits& limits) {
   }
   Plan plan{};
   plan.variant = Variant::kGate;
-  const bool is_few = params.num_rows <= kGateFewRowsPerSm * limits.num_sms;
-  plan.batches_per_warp = is_few ? 1 : Policy::kBatches;
+  plan.batches_per_warp = is_few_rows(params, limits) ? 1 : Policy::kBatches;
   const std::int64_t cta_rows = Policy::kWarps * Policy::kGroups * plan.batches_per_warp;
   plan.grid_ctas = static_cast<std::uint32_t>((params.num_rows + cta_rows - 1) / cta_rows);
   plan.cta_threads = Policy::kCtaThreads;
@@ -47,11 +50,16 @@ bool gate_can_serve(const TopkParams& params, const DeviceLimits&) {
 }
 
 Plan plan_gate(const TopkParams& params, const DeviceLimits& limits) {
-  constexpr std::int64_t kLaneItems = GateLanePolicy::kItems;
-  if (params.num_cols <= kLaneItems && is_router_call(params, kLaneItems)) {
-    return plan_gate_lane(params);
+  if (is_router_call(params, GateLane16::kMaxWinners)) {
+    if (params.num_cols <= GateLane8::kItems) return plan_gate_lane<GateLane8>(params);
+    if (params.num_cols <= GateLane16::kItems) return plan_gate_lane<GateLane16>(params);
   }
-  return smallest<Gate2x4, Gate4x4, Gate8x4, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(params,
+  const bool is_narrow = value_bytes(params.value_type) == 2 && params.bias == nullptr;
+  if (is_narrow && !is_few_rows(params, limits)) {
+    return smallest<Gate2x4, Gate4x4, Gate4x8, Gate4x16, Gate8x16, Gate32x8, Gate32x16>(params,
+                                                                                        limits);
+  }
+  return smallest<Gate2x4, Gate4x4, Gate4x8, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(params,
                                                                                      limits);
 }
 

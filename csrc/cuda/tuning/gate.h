@@ -33,25 +33,34 @@ struct GatePolicy {
 };
 
 // Few items sort fast, few lanes meet fast; eight items make a 16-byte load of 16-bit values. As
-// many batches as fill the lanes that make outputs.
+// many batches as fill the lanes that make outputs, or two, so that one loads while the other
+// sorts.
 using Gate2x4 = GatePolicy<2, 4, 1>;
 using Gate4x4 = GatePolicy<4, 4, 1>;
-using Gate8x4 = GatePolicy<8, 4, 1>;
+using Gate4x8 = GatePolicy<4, 8, 1>;
 using Gate8x8 = GatePolicy<8, 8, 2>;
 using Gate16x8 = GatePolicy<16, 8, 2>;
 using Gate32x8 = GatePolicy<32, 8, 4>;
 using Gate32x16 = GatePolicy<32, 16, 2>;
+// Where rows are many and items are 32 bits wide: sorting one costs two instructions a comparison,
+// so that longer lists in fewer lanes are less work.
+using Gate4x16 = GatePolicy<4, 16, 1>;
+using Gate8x16 = GatePolicy<8, 16, 2>;
 
-static_assert(Gate2x4::is_valid() && Gate4x4::is_valid() && Gate8x4::is_valid() &&
+static_assert(Gate2x4::is_valid() && Gate4x4::is_valid() && Gate4x8::is_valid() &&
               Gate8x8::is_valid() && Gate16x8::is_valid() && Gate32x8::is_valid() &&
-              Gate32x16::is_valid());
+              Gate32x16::is_valid() && Gate4x16::is_valid() && Gate8x16::is_valid());
 
-// A lane per row, for a router's call with no more experts than that.
+// A lane per row, for a router's call with up to kItems experts and kMaxWinners winners.
+template <int kItemsValue>
 struct GateLanePolicy {
   static constexpr int kLanes = 1;
-  static constexpr int kItems = 8;
+  static constexpr int kItems = kItemsValue;
   static constexpr int kCtaThreads = 128;
+  static constexpr std::int64_t kMaxWinners = 8;
 };
+using GateLane8 = GateLanePolicy<8>;
+using GateLane16 = GateLanePolicy<16>;
 
 // Up to so many rows per multiprocessor are few: a scheduler then has eight warps of one row.
 constexpr std::int64_t kGateFewRowsPerSm = 32;
