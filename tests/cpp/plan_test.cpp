@@ -336,10 +336,10 @@ void check_gate() {
   EXPECT(make_plan(call(1000, 16, 8), kH200, Variant::kGate).items_per_thread == 16);
   EXPECT(make_plan(call(1000, 16, 9), kH200, Variant::kGate).row_threads == 4);
   // Narrow items in longer lists once rows are many.
-  EXPECT(make_plan(call(1000, 64, 8), kH200, Variant::kGate).row_threads == 8);
-  EXPECT(make_plan(call(65536, 64, 8), kH200, Variant::kGate).row_threads == 4);
-  EXPECT(make_plan(call(65536, 64, 8, ValueType::kFloat32), kH200, Variant::kGate).row_threads ==
-         8);
+  EXPECT(make_plan(call(1000, 128, 8), kH200, Variant::kGate).row_threads == 16);
+  EXPECT(make_plan(call(65536, 128, 8), kH200, Variant::kGate).row_threads == 8);
+  EXPECT(make_plan(call(65536, 128, 8, ValueType::kFloat32), kH200, Variant::kGate).row_threads ==
+         16);
   few_experts.order = Order::kIndex;
   EXPECT(make_plan(few_experts, kH200, Variant::kGate).row_threads == 2);
   EXPECT(make_plan(call(1000, 0, 8), kH200, Variant::kGate).grid_ctas == 16);

@@ -37,7 +37,7 @@ void launch_gate_of(const LaunchContext& context) {
     return;
   }
   if constexpr (KeyMap<kType>::kIsPacked && !kIsBiased) {
-    if (launch_groups(Gate4x16{}) || launch_groups(Gate8x16{})) return;
+    if (launch_groups(Gate8x16{})) return;
   }
   dispatch_policy<Gate2x4, Gate4x4, Gate4x8, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(Variant::kGate,
                                                                                      launch_groups);

@@ -56,8 +56,8 @@ Plan plan_gate(const TopkParams& params, const DeviceLimits& limits) {
   }
   const bool is_narrow = value_bytes(params.value_type) == 2 && params.bias == nullptr;
   if (is_narrow && !is_few_rows(params, limits)) {
-    return smallest<Gate2x4, Gate4x4, Gate4x8, Gate4x16, Gate8x16, Gate32x8, Gate32x16>(params,
-                                                                                        limits);
+    return smallest<Gate2x4, Gate4x4, Gate4x8, Gate8x8, Gate8x16, Gate32x8, Gate32x16>(params,
+                                                                                       limits);
   }
   return smallest<Gate2x4, Gate4x4, Gate4x8, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(params,
                                                                                      limits);

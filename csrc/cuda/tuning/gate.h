@@ -37,19 +37,18 @@ struct GatePolicy {
 // sorts.
 using Gate2x4 = GatePolicy<2, 4, 1>;
 using Gate4x4 = GatePolicy<4, 4, 1>;
-using Gate4x8 = GatePolicy<4, 8, 1>;
+using Gate4x8 = GatePolicy<4, 8, 2>;
 using Gate8x8 = GatePolicy<8, 8, 2>;
 using Gate16x8 = GatePolicy<16, 8, 2>;
 using Gate32x8 = GatePolicy<32, 8, 4>;
 using Gate32x16 = GatePolicy<32, 16, 2>;
 // Where rows are many and items are 32 bits wide: sorting one costs two instructions a comparison,
 // so that longer lists in fewer lanes are less work.
-using Gate4x16 = GatePolicy<4, 16, 1>;
 using Gate8x16 = GatePolicy<8, 16, 2>;
 
 static_assert(Gate2x4::is_valid() && Gate4x4::is_valid() && Gate4x8::is_valid() &&
               Gate8x8::is_valid() && Gate16x8::is_valid() && Gate32x8::is_valid() &&
-              Gate32x16::is_valid() && Gate4x16::is_valid() && Gate8x16::is_valid());
+              Gate32x16::is_valid() && Gate8x16::is_valid());
 
 // A lane per row, for a router's call with up to kItems experts and kMaxWinners winners.
 template <int kItemsValue>
