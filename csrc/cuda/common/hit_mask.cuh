@@ -89,6 +89,10 @@ class HitMask {
   __device__ __forceinline__ void merge(const HitMask& other) { bits_ |= other.bits_; }
 
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
+  // Of a vector.
+  __device__ __forceinline__ bool any(std::uint32_t vector) const {
+    return (bits_ & vector_bits(static_cast<int>(vector))) != 0;
+  }
   __device__ __forceinline__ std::uint32_t count() const { return __popc(bits_); }
   __device__ __forceinline__ std::uint32_t count(int vector) const {
     return __popc(bits_ & vector_bits(vector));

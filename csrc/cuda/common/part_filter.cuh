@@ -1,8 +1,10 @@
-// The filter of a part of a row against a fixed bound: what split_stream spends its time in.
+// The filter of a part of a row, or of a whole one, against a fixed bound: what split_stream and
+// row_stream spend their time in.
 //
 // A thread has kBatches * 4 vectors in registers. Each batch is reduced to a mask of hits
 // (HitMask), and the batch's next loads are issued at once, so that most of a thread's loads are
-// always on their way. Hits are dealt with after that.
+// always on their way. Hits are dealt with after that: their vectors have been put into shared
+// memory, since from L1 they would come behind the loads that are on their way.
 //
 // A tile that begins behind the bound's position has hits above the bound's key only, one that ends
 // before it has those equal to it as well. Of the tile that holds the position both masks are made,
@@ -96,9 +98,12 @@ class PartTiles {
  public:
   static constexpr int kBatchVectors = HitMask<kType>::kMaxVectors;
   static constexpr std::uint32_t kSlots = kThreads * kBatches * kBatchVectors;
+  static constexpr std::uint32_t kStageBytes = kSlots * 16;
 
-  __device__ __forceinline__ PartTiles(const RowSlots<kType>& slots, const RowPart& part)
-      : end_(slots.end_whole()) {
+  // `stage` is kStageBytes of shared memory, aligned to 16.
+  __device__ __forceinline__ PartTiles(const RowSlots<kType>& slots, const RowPart& part,
+                                       void* stage)
+      : end_(slots.end_whole()), stage_(static_cast<unsigned char*>(stage) + threadIdx.x * 16) {
     const std::uint32_t first = slots.first_whole();
     const bool is_long = end_ > first && end_ - first > part.num_parts * kSlots;
     tile_step_ = part.num_parts * kSlots;
@@ -115,10 +120,28 @@ class PartTiles {
     ptx::prefetch_l2(slots.whole_slots() + next, min((end_ - next) * 16, num_bytes));
   }
 
-  // Once. All threads of the CTA call it; no barrier.
+  // Once. All threads of the CTA call it; no barrier. `sink` is a SurvivorSink or like one.
+  template <class Sink>
   __device__ __forceinline__ void filter(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-                                         Composite bound, const SurvivorSink& sink) {
+                                         Composite bound, const Sink& sink) {
     if (!has_tile()) return;
+    if (is_floating(kType) && key_map.is_negated()) {
+      filter_tiles<true>(slots, key_map, bound, sink);
+    } else {
+      filter_tiles<false>(slots, key_map, bound, sink);
+    }
+  }
+
+ private:
+  static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
+
+  static constexpr int log2_above(int x) { return x == 0 ? 0 : 1 + log2_above(x / 2); }
+
+  // kIsNegated is KeyMap::is_negated().
+  template <bool kIsNegated, class Sink>
+  __device__ __forceinline__ void filter_tiles(const RowSlots<kType>& slots,
+                                               const KeyMap<kType>& key_map, Composite bound,
+                                               const Sink& sink) {
     for (;;) {
       const std::uint32_t first = first_;
       const bool begins_before = slots.first_position(first) <= position_of(bound);
@@ -132,23 +155,19 @@ class PartTiles {
       HitMask<kType> hits[kBatches];
 #pragma unroll
       for (int batch = 0; batch < kBatches; ++batch) {
-        hits[batch] = batch_hits(key_map, threshold, first, batch);
+        hits[batch] = batch_hits<kIsNegated>(threshold, first, batch);
         if (begins_before && !ends_before) {
           const KeyThreshold<kType> behind(key_map, std::uint64_t{key_of(bound)} + 1);
-          separate(slots, bound, batch_hits(key_map, behind, first, batch), first, batch,
+          separate(slots, bound, batch_hits<kIsNegated>(behind, first, batch), first, batch,
                    &hits[batch]);
         }
+        stage(batch, hits[batch]);
         if (!is_last) load(slots, batch);
       }
       append(slots, key_map, sink, first, hits);
       if (is_last) return;
     }
   }
-
- private:
-  static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
-  static constexpr std::uint32_t kSparseHits = 4;  // of a lane
-  static constexpr int log2_above(int x) { return x == 0 ? 0 : 1 + log2_above(x / 2); }
 
   __device__ __forceinline__ bool has_tile() const { return first_ < end_; }
   __device__ __forceinline__ std::uint32_t slot_of(std::uint32_t first,
@@ -176,12 +195,14 @@ class PartTiles {
     for (int batch = 0; batch < kBatches; ++batch) load(slots, batch);
   }
 
-  __device__ __forceinline__ HitMask<kType> batch_hits(const KeyMap<kType>& key_map,
-                                                       const KeyThreshold<kType>& threshold,
+  template <bool kIsNegated>
+  __device__ __forceinline__ HitMask<kType> batch_hits(const KeyThreshold<kType>& threshold,
                                                        std::uint32_t first, int batch) const {
     HitMask<kType> hits;
 #pragma unroll
-    for (int v = 0; v < kBatchVectors; ++v) hits.add(key_map, threshold, bits_[batch][v], v);
+    for (int v = 0; v < kBatchVectors; ++v) {
+      hits.template add_raw<kIsNegated>(threshold, bits_[batch][v], v);
+    }
     hits.finish(threshold);
     if (!is_whole(first)) {
 #pragma unroll
@@ -219,52 +240,41 @@ class PartTiles {
     hits->merge(behind);
   }
 
-  // Hits are rare, so their elements are read again instead of kept in registers.
+  // This thread's place in the stage for a vector of its tile.
+  __device__ __forceinline__ unsigned char* staged(std::uint32_t vector) const {
+    return stage_ + vector * (kThreads * 16);
+  }
+  __device__ __forceinline__ void stage(int batch, const HitMask<kType>& hits) const {
+#pragma unroll
+    for (int v = 0; v < kBatchVectors; ++v) {
+      if (hits.any(v)) {
+        *reinterpret_cast<uint4*>(staged(batch * kBatchVectors + v)) = bits_[batch][v];
+      }
+    }
+  }
+
+  template <class Sink>
   __device__ __forceinline__ void append(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-                                         const SurvivorSink& sink, std::uint32_t first,
+                                         const Sink& sink, std::uint32_t first,
                                          HitMask<kType> (&hits)[kBatches]) const {
     std::uint32_t count = 0;
 #pragma unroll
     for (int batch = 0; batch < kBatches; ++batch) count += hits[batch].count();
     if (!__any_sync(kAllLanes, count != 0)) return;
     const std::uint64_t reserved =
-        sink.reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
-    const bool is_dense = __any_sync(kAllLanes, count > kSparseHits);
+        sink.template reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
     std::uint32_t number = 0;
 #pragma unroll
     for (int batch = 0; batch < kBatches; ++batch) {
-      if (is_dense) {
-#pragma unroll 1
-        for (std::uint32_t v = 0; v < kBatchVectors; ++v) {
-          put_slot(
-              slots, key_map, sink, reserved, slot_of(first, batch * kBatchVectors + v),
-              [&](std::uint32_t item) { return hits[batch].has(v, item); }, &number);
-        }
-        continue;
-      }
 #pragma unroll 1
       while (hits[batch].any()) {
         std::uint32_t vector, item;
         hits[batch].pop(&vector, &item);
-        const std::uint32_t slot = slot_of(first, batch * kBatchVectors + vector);
-        const std::uint32_t position = slots.first_position(slot) + item;
-        sink.put(reserved, number++, composite_key(key_map.key(slots.item(position)), position));
+        vector += batch * kBatchVectors;
+        const std::uint32_t position = slots.first_position(slot_of(first, vector)) + item;
+        const auto bits = reinterpret_cast<const BitsOf<kType>*>(staged(vector))[item];
+        sink.put(reserved, number++, composite_key(key_map.key(bits), position));
       }
-    }
-  }
-
-  // Where hits are many, as in a row in order: a slot's at once.
-  template <class IsHit>
-  __device__ __forceinline__ static void put_slot(const RowSlots<kType>& slots,
-                                                  const KeyMap<kType>& key_map,
-                                                  const SurvivorSink& sink, std::uint64_t reserved,
-                                                  std::uint32_t slot, IsHit&& is_hit,
-                                                  std::uint32_t* number) {
-    const uint4 bits = slot < slots.end_whole() ? slots.whole_slots()[slot] : uint4{0, 0, 0, 0};
-    const SlotComposites<kType> composites(key_map, bits, slots.first_position(slot));
-#pragma unroll
-    for (int item = 0; item < kItems; ++item) {
-      if (is_hit(item)) sink.put(reserved, (*number)++, composites.at(item));
     }
   }
 
@@ -273,6 +283,7 @@ class PartTiles {
   std::uint32_t end_;
   std::uint32_t tile_step_;
   std::uint32_t vector_step_;
+  unsigned char* stage_;  // this thread's first vector
 };
 
 // The slots that are not whole, at most one at either end of the row. One warp calls it.

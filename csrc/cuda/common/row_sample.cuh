@@ -44,10 +44,13 @@ class RowSample {
     return slots.first_segment(kSegmentSlots) + kSegmentSlots <= slots.end_whole();
   }
 
-  // Puts the sample on its way to `buffer`, of kBytes, aligned to 16, as one group of copies.
+  // `buffer` is kBytes of shared memory, aligned to 16.
   __device__ __forceinline__ RowSample(const RowSlots<kType>& slots, void* buffer)
       : lane_(static_cast<unsigned char*>(buffer) + threadIdx.x * 16),
-        log2_vectors_(Policy::log2_sample_vectors(slots.num_slots())) {
+        log2_vectors_(Policy::log2_sample_vectors(slots.num_slots())) {}
+
+  // Puts the sample on its way, as one group of copies.
+  __device__ __forceinline__ void start(const RowSlots<kType>& slots) const {
     const std::uint32_t target = ptx::opaque_shared_address(lane_);
 #pragma unroll
     for (int v = 0; v < kMaxVectors; ++v) {

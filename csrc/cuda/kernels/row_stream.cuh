@@ -15,8 +15,9 @@
 // Such a row costs one or two readings more, and no other row waits.
 //
 // The row comes through a ring of tiles in shared memory (RowRing), which starts to fill before the
-// bound is searched. While the survivors are finished memory would idle: the beginning of the row
-// that will take this one's place is on its way to L2 then.
+// bound is searched; rows of a megabyte or more come to registers (PartTiles). While the survivors
+// are finished memory would idle: the beginning of the row that will take this one's place is on
+// its way to L2 then.
 //
 // Limits: k <= kMaxK.
 #pragma once
@@ -24,11 +25,12 @@
 #include <cstdint>
 
 #include "cuda/common/finish.cuh"
+#include "cuda/common/part_filter.cuh"
 #include "cuda/common/pass_counts.cuh"
 #include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_finish.cuh"
 #include "cuda/common/row_output.cuh"
-#include "cuda/common/row_ring.cuh"
+#include "cuda/common/row_parts.h"
 #include "cuda/common/row_sample.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/sample_rank.h"
@@ -50,6 +52,23 @@ __device__ __forceinline__ void prefetch_row(const RowSlots<kType>& slots,
   ptx::prefetch_l2(slots.whole_slots() + first, min((end - first) * 16, num_bytes));
 }
 
+// Where the filter's survivors go: places by an atomic of each lane that has any, which costs less
+// than bringing a warp's lanes together.
+template <class Put>
+struct RowSink {
+  std::uint32_t* num_survivors;
+  const Put& put_composite;
+
+  template <int kBits>
+  __device__ __forceinline__ std::uint64_t reserve(std::uint32_t count) const {
+    return count == 0 ? 0 : atomicAdd(num_survivors, count);
+  }
+  __device__ __forceinline__ void put(std::uint64_t reserved, std::uint32_t number,
+                                      Composite composite) const {
+    put_composite(static_cast<std::uint32_t>(reserved) + number, composite);
+  }
+};
+
 }  // namespace detail
 
 template <ValueType kType, class Policy>
@@ -60,21 +79,20 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
   constexpr Composite kBest = (Composite{kMaxKey} << 32) | ~std::uint32_t{0};
   using Sample = RowSample<Policy, kType>;
-  using Ring = RowRing<kThreads, Policy::kTileVectors, Policy::kRingStages, kType>;
-  static_assert(Ring::kBytes == Policy::kRingBytes && Sample::kBytes == Policy::kSampleBytes,
+  using Tiles = PartTiles<kThreads, 1, kType>;
+  static_assert(Tiles::kStageBytes == Policy::kStageBytes && Sample::kBytes == Policy::kSampleBytes,
                 "what the plan reserves");
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<RowStreamSmem*>(dynamic_smem);
   auto* survivors =
-      reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem) + Policy::kRingBytes);
+      reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem) + Policy::kStageBytes);
   Histogram& histogram = smem.finish.histogram;
 
   const std::int64_t row = blockIdx.x;
   const KeyMap<kType> key_map(params);
   const RowSlots<kType> slots(params, row_view(params, row), row);
   const std::uint32_t num_items = slots.num_items();
-  const auto num_wanted =
-      static_cast<std::uint32_t>(params.k < num_items ? params.k : std::int64_t{num_items});
+  const std::uint32_t num_wanted = num_wanted_of(params, num_items);
   if (threadIdx.x == 0) {
     smem.finish.list_size = 0;
     smem.finish.num_emitted = 0;
@@ -88,12 +106,13 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   bool counts = false;  // whether the bins count what the filter finds
   float severity = 1.0f;
   std::uint32_t num_survivors;
-  Ring ring(dynamic_smem + sizeof(RowStreamSmem));
+  const Sample sample(slots, survivors);
   for (;;) {
+    if (needs_sample) sample.start(slots);
+    // In registers the first tile would be in the search's way.
+    if (threadIdx.x == 0) detail::prefetch_row(slots, Tiles::kStageBytes);
     if (needs_sample) {
-      const Sample sample(slots, survivors);
-      ring.start(slots);
-      ptx::wait_copies<Policy::kRingStages>();  // the sample's
+      ptx::wait_copies<0>();
       const std::uint32_t rank =
           sample_rank(num_wanted, sample.num_items(), num_items, Policy::kRankSigmas, severity);
       if (rank <= sample.num_items()) {
@@ -109,8 +128,6 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
         bound = kNoComposite;
         if (threadIdx.x == 0) smem.high = kBest;
       }
-    } else {
-      ring.start(slots);
     }
     if (threadIdx.x == 0) {
       smem.cursor = RadixCursor::above(bound, smem.high, kMaxKey, num_items);
@@ -123,11 +140,8 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
       if (counts) count_shared(&histogram.bins[smem.cursor.bin(composite)]);
     };
     for_each_edge_reaching(slots, key_map, bound, reserve, put);
-    if (!key_map.is_negated()) {
-      for_each_whole_reaching<false>(ring, slots, key_map, bound, reserve, put);
-    } else {
-      for_each_whole_reaching<true>(ring, slots, key_map, bound, reserve, put);
-    }
+    Tiles tiles(slots, RowPart{0, 0, 1}, dynamic_smem + sizeof(RowStreamSmem));
+    tiles.filter(slots, key_map, bound, detail::RowSink<decltype(put)>{&smem.num_survivors, put});
     __syncthreads();
     num_survivors = smem.num_survivors;
     note_pass(num_survivors);

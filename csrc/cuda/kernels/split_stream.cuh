@@ -198,6 +198,7 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   using Smem = SplitStreamFilterSmem<Policy::kStagedSurvivors>;
   extern __shared__ __align__(16) unsigned char dynamic_smem[];
   auto& smem = *reinterpret_cast<Smem*>(dynamic_smem);
+  // Over the stage, which is done with.
   auto* winners = reinterpret_cast<Composite*>(dynamic_smem + sizeof(Smem));
   Histogram& histogram = smem.finish.histogram;
 
@@ -216,7 +217,9 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   if (part.index >= part.num_parts) return;
 
   // The input is older than the sample, so it may be read before the sample has ended.
-  PartTiles<kThreads, Policy::kFilterBatches, kType> tiles(slots, part);
+  using Tiles = PartTiles<kThreads, Policy::kFilterBatches, kType>;
+  static_assert(Tiles::kStageBytes == Policy::kStageBytes, "what the plan reserves");
+  Tiles tiles(slots, part, dynamic_smem + sizeof(Smem));
   if (threadIdx.x == 0) {
     tiles.prefetch_next(slots, Policy::kPrefetchBytes);
     smem.num_staged = 0;

@@ -2,6 +2,7 @@
 
 #include "cuda/launch/check.h"
 #include "cuda/launch/dispatch.h"
+#include "cuda/launch/kernel_launch.h"
 #include "cuda/launch/launch.h"
 
 namespace deepselect::cuda {
@@ -12,24 +13,22 @@ void launch(const LaunchContext& context) {
   static KernelSetup setup;
   const auto kernel = row_stream_kernel<kType, Policy>;
   setup.ensure(reinterpret_cast<const void*>(kernel), context);
-  kernel<<<context.plan.grid_ctas, Policy::kThreads, context.plan.smem_bytes, context.stream>>>(
-      context.params, static_cast<std::uint32_t>(context.plan.survivor_capacity),
-      static_cast<std::uint32_t>(context.plan.resident_ctas));
-  check_cuda(Variant::kRowStream, "launch", cudaGetLastError());
+  const Plan& plan = context.plan;
+  launch_kernel(context, kernel, {plan.grid_ctas, plan.cta_threads, plan.smem_bytes},
+                context.params, static_cast<std::uint32_t>(plan.survivor_capacity),
+                static_cast<std::uint32_t>(plan.resident_ctas));
 }
 
 }  // namespace
 
 void launch_row_stream(const LaunchContext& context) {
   dispatch_value_type(context.params.value_type, [&](auto value_type) {
-    dispatch_policy<RowStreamMid, RowStreamMidLargeK, RowStreamLong, RowStreamHuge>(
-        Variant::kRowStream, [&](auto policy) {
-          using Policy = decltype(policy);
-          const bool is_chosen = context.plan.cta_threads == Policy::kThreads &&
-                                 context.plan.vectors_per_thread == Policy::kTileVectors;
-          if (is_chosen) launch<decltype(value_type)::value, Policy>(context);
-          return is_chosen;
-        });
+    dispatch_policy<RowStreamMany, RowStreamFew>(Variant::kRowStream, [&](auto policy) {
+      using Policy = decltype(policy);
+      const bool is_chosen = context.plan.cta_threads == Policy::kThreads;
+      if (is_chosen) launch<decltype(value_type)::value, Policy>(context);
+      return is_chosen;
+    });
   });
 }
 

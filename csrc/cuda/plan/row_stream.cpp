@@ -16,7 +16,7 @@ std::int64_t winner_capacity(const TopkParams& params) {
 template <class Policy>
 std::int64_t max_survivors(const TopkParams& params, const DeviceLimits& limits) {
   const auto fixed_bytes = static_cast<std::int64_t>(row_stream_smem_bytes(
-      Policy::kRingBytes, 0, static_cast<std::size_t>(winner_capacity(params))));
+      Policy::kStageBytes, 0, static_cast<std::size_t>(winner_capacity(params))));
   return (limits.smem_bytes_per_cta - fixed_bytes) / std::int64_t{sizeof(Composite)};
 }
 
@@ -53,13 +53,12 @@ Plan plan_with(const TopkParams& params, const DeviceLimits& limits) {
   plan.variant = Variant::kRowStream;
   plan.grid_ctas = static_cast<std::uint32_t>(params.num_rows);
   plan.cta_threads = Policy::kThreads;
-  plan.vectors_per_thread = Policy::kTileVectors;
   plan.cluster_ctas = 1;
   plan.ctas_per_row = 1;
   plan.survivor_capacity = static_cast<std::int32_t>(
       std::min(survivor_capacity<Policy>(params), max_survivors<Policy>(params, limits)));
   plan.smem_bytes =
-      row_stream_smem_bytes(Policy::kRingBytes, static_cast<std::size_t>(plan.survivor_capacity),
+      row_stream_smem_bytes(Policy::kStageBytes, static_cast<std::size_t>(plan.survivor_capacity),
                             static_cast<std::size_t>(winner_capacity(params)));
   const auto by_smem = static_cast<std::int32_t>(
       static_cast<std::size_t>(limits.smem_bytes_per_sm) / (plan.smem_bytes + kReservedSmemBytes));
@@ -78,12 +77,8 @@ template <class Use>
 auto with_policy(const TopkParams& params, const DeviceLimits& limits, Use&& use) {
   using Choice = RowStreamChoice;
   const std::int64_t row_bytes = params.num_cols * value_bytes(params.value_type);
-  if (row_bytes >= Choice::kHugeBytes) return use(RowStreamHuge{});
-  if (row_bytes >= Choice::kLongBytes ||
-      params.num_rows <= Choice::kFewRowsPerSm * limits.num_sms) {
-    return use(RowStreamLong{});
-  }
-  return params.k > Choice::kLargeK ? use(RowStreamMidLargeK{}) : use(RowStreamMid{});
+  const bool are_few = params.num_rows <= Choice::kFewRowsPerSm * limits.num_sms;
+  return row_bytes >= Choice::kLongBytes || are_few ? use(RowStreamFew{}) : use(RowStreamMany{});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Shared memory of the row_stream kernel: this, then the ring, then survivors[survivor_capacity],
+// Shared memory of the row_stream kernel: this, then the stage, then survivors[survivor_capacity],
 // then winners[] where an order is asked for.
 #pragma once
 
@@ -21,9 +21,9 @@ struct alignas(16) RowStreamSmem {
   std::uint32_t num_survivors;  // counted, also those that the buffer had no room for
 };
 
-constexpr std::size_t row_stream_smem_bytes(std::size_t ring_bytes, std::size_t survivor_capacity,
+constexpr std::size_t row_stream_smem_bytes(std::size_t stage_bytes, std::size_t survivor_capacity,
                                             std::size_t winner_capacity) {
-  return sizeof(RowStreamSmem) + ring_bytes +
+  return sizeof(RowStreamSmem) + stage_bytes +
          sizeof(Composite) * (survivor_capacity + winner_capacity);
 }
 

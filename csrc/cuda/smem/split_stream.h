@@ -16,7 +16,8 @@ struct alignas(16) SplitStreamSampleSmem {
   Composite best[kThreads];
 };
 
-// Of the filter: this, then winners[] where an order is asked for.
+// Of the filter: this, then the stage of its tiles, and at last winners[] in its place, where an
+// order is asked for.
 template <std::uint32_t kStagedSurvivors>
 struct alignas(16) SplitStreamFilterSmem {
   FinishScratch finish;
@@ -34,8 +35,10 @@ struct alignas(16) SplitStreamFilterSmem {
 
 template <class Policy>
 constexpr std::size_t split_stream_filter_smem_bytes(std::size_t winner_capacity) {
+  const std::size_t winner_bytes = sizeof(Composite) * winner_capacity;
+  const std::size_t stage_bytes = Policy::kStageBytes;
   return sizeof(SplitStreamFilterSmem<Policy::kStagedSurvivors>) +
-         sizeof(Composite) * winner_capacity;
+         (winner_bytes > stage_bytes ? winner_bytes : stage_bytes);
 }
 
 }  // namespace deepselect::cuda

@@ -7,20 +7,18 @@
 
 namespace deepselect::cuda {
 
-template <int kThreadsValue, int kCtasPerSmValue, int kMaxSampleVectorsValue, int kTileVectorsValue,
-          int kRingStagesValue>
+template <int kThreadsValue, int kCtasPerSmValue>
 struct RowStreamPolicy {
   static constexpr int kThreads = kThreadsValue;
   static constexpr int kCtasPerSm = kCtasPerSmValue;
 
-  // The ring: tiles of kTileVectors 16-byte vectors per thread.
-  static constexpr int kTileVectors = kTileVectorsValue;
-  static constexpr int kRingStages = kRingStagesValue;
-  static constexpr int kRingBytes = kThreads * kTileVectors * kRingStages * 16;
+  // A tile is of kTileVectors 16-byte vectors per thread, and a stage of shared memory as large.
+  static constexpr int kTileVectors = 4;
+  static constexpr int kStageBytes = kThreads * kTileVectors * 16;
 
   // Sample: one item in kItemsPerSample, in segments of 128 bytes, at most kMaxSampleVectors
   // vectors per thread; it lies where the survivors come.
-  static constexpr int kMaxSampleVectors = kMaxSampleVectorsValue;
+  static constexpr int kMaxSampleVectors = 4;
   static constexpr int kSampleBytes = kThreads * kMaxSampleVectors * 16;
   static constexpr int kItemsPerSample = 16;
   static constexpr int kSlotsPerSegment = 8;
@@ -57,32 +55,28 @@ struct RowStreamPolicy {
 
   static constexpr bool is_valid() {
     return kThreads % 32 == 0 && kThreads <= 1024 && kThreads * kCtasPerSm <= 2048 &&
-           kMaxSampleVectors >= 1 && (kMaxSampleVectors & (kMaxSampleVectors - 1)) == 0 &&
-           kMaxSampleVectors <= 4 && kTileVectors <= 4 && kRingStages >= 2 &&
-           kThreads % kSlotsPerSegment == 0 && kItemsPerSample >= 1 && kRankSlackDivisor >= 1 &&
-           kSpareRangeDivisor >= 1 && kNextPrefetchBytes % 16 == 0;
+           (kMaxSampleVectors & (kMaxSampleVectors - 1)) == 0 && kThreads % kSlotsPerSegment == 0 &&
+           kItemsPerSample >= 1 && kRankSlackDivisor >= 1 && kSpareRangeDivisor >= 1 &&
+           kNextPrefetchBytes % 16 == 0;
   }
 };
 
-// H200, bf16, normal data, graph replay, us; each policy beside the next best of a sweep over 14:
+// H200, normal data, sustained graph replay, us: the policy beside others of a sweep (threads x
+// CTAs on a multiprocessor).
 //
-//   * Mid, 4096 x 64 K, k 512: 147 (tiles of 3 vectors 155, 5 CTAs 173, prefetch off 148)
-//   * MidLargeK, 4096 x 64 K, k 2048: 221 (tiles of 4 vectors 262, Long 238)
-//   * Long, 4096 x 128 K, k 512: 267 (Mid 274, Huge 302); 256 x 64 K: 15.5 (Mid 16.1)
-//   * Huge, 1024 x 1 M, k 512: 509 (Long 521, tiles of 4 vectors 515, Mid 543)
-using RowStreamMid = RowStreamPolicy<256, 4, 2, 4, 2>;
-using RowStreamMidLargeK = RowStreamPolicy<256, 3, 2, 3, 2>;
-using RowStreamLong = RowStreamPolicy<512, 2, 2, 4, 2>;
-using RowStreamHuge = RowStreamPolicy<512, 2, 4, 2, 2>;
-static_assert(RowStreamMid::is_valid() && RowStreamMidLargeK::is_valid() &&
-              RowStreamLong::is_valid() && RowStreamHuge::is_valid());
+//   * Many, 4096 x 64 K bf16, k 512: 165 (256 x 3 176, 256 x 5 179, 512 x 2 199); k 2048: 229
+//     (512 x 2 251). 1024 x 128 K: 77 (512 x 2 82). 1024 x 129280 fp32: 135 (two vectors sampled
+//     141)
+//   * Few, 256 x 64 K bf16: 16.0 (256 x 4 17.1). 1024 x 1 M: 489 (256 x 4 534, tiles of 8 vectors
+//     525). 256 x 1 M fp32: 244 (two vectors sampled 258, 256 x 4 269)
+using RowStreamMany = RowStreamPolicy<256, 4>;
+using RowStreamFew = RowStreamPolicy<512, 2>;
+static_assert(RowStreamMany::is_valid() && RowStreamFew::is_valid());
 
-// Which policy a call takes.
+// Which policy a call takes: Few where its rows are long or few.
 struct RowStreamChoice {
-  static constexpr std::int64_t kHugeBytes = 1 << 20;  // of a row, from here on
-  static constexpr std::int64_t kLongBytes = 192 << 10;
-  static constexpr std::int64_t kFewRowsPerSm = 3;  // at most this many rows: Long as well
-  static constexpr std::int64_t kLargeK = 1024;     // beyond: survivors leave room for less
+  static constexpr std::int64_t kLongBytes = 1 << 20;  // of a row, from here on
+  static constexpr std::int64_t kFewRowsPerSm = 3;     // at most this many rows
 };
 
 }  // namespace deepselect::cuda

@@ -35,14 +35,15 @@ struct SplitStreamPolicy {
   // Filter.
   static constexpr int kFilterThreads = 512;
   static constexpr int kFilterCtasPerSm = 2;
-  static constexpr int kFilterBatches = 2;  // of four 16-byte loads per thread
+  static constexpr int kFilterBatches = 1;  // of four 16-byte loads per thread
+  static constexpr int kStageBytes = kFilterThreads * kFilterBatches * 4 * 16;
   // A part's second tile is on its way to L2 while the bound is awaited. More, or asking ahead all
   // the time, is slower.
   static constexpr std::uint32_t kPrefetchBytes = 32768;
   static constexpr std::uint32_t kMinPartSlots = 1024;  // of 16 bytes
 
   // Shared memory for the CTAs of an SM; loads under way need the rest.
-  static constexpr int kSmemCarveoutPercent = 58;
+  static constexpr int kSmemCarveoutPercent = 75;
 
   // Survivors of a CTA in shared memory; shorter rows are not sampled.
   static constexpr std::uint32_t kStagedSurvivors = 4608;
