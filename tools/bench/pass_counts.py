@@ -123,8 +123,8 @@ def _prediction(row: Row, suggested: Keys, rank: int, slack: int, capacity: int)
 
 def row_stream(row: Row, k: int, rng: np.random.Generator) -> Prediction:
     """As row_sample.cuh and sample_rank.h in csrc/cuda/common, planned by plan/row_stream.cpp."""
-    policy = [int(number) for number in re.findall(r"\d+", tuning("row_stream", "RowStreamHuge"))]
-    threads, max_vectors = policy[0], policy[2]
+    threads = int(re.findall(r"\d+", tuning("row_stream", "RowStreamFew"))[0])
+    max_vectors = int(tuning("row_stream", "kMaxSampleVectors"))
     items_per_sample = int(tuning("row_stream", "kItemsPerSample"))
     vectors = 1
     num_slots = len(row) // _ITEMS_PER_SLOT + 1

@@ -3,8 +3,9 @@
 //
 // A thread has kBatches * 4 vectors in registers. Each batch is reduced to a mask of hits
 // (HitMask), and the batch's next loads are issued at once, so that most of a thread's loads are
-// always on their way. Hits are dealt with after that: their vectors have been put into shared
-// memory, since from L1 they would come behind the loads that are on their way.
+// always on their way. Hits are dealt with after that. With kStagesHits their vectors have been put
+// into shared memory: from L1 they come behind the loads that are on their way, and where hits are
+// not rare that costs more than the stores.
 //
 // A tile that begins behind the bound's position has hits above the bound's key only, one that ends
 // before it has those equal to it as well. Of the tile that holds the position both masks are made,
@@ -93,12 +94,12 @@ struct SurvivorSink {
 // A tile is kSlots neighbouring slots, and the parts take tiles in turn: all of them together read
 // the row from its beginning to its end. A row that gives every part no more than one tile is dealt
 // out in smaller pieces: a vector of every thread at a time.
-template <int kThreads, int kBatches, ValueType kType>
+template <int kThreads, int kBatches, bool kStagesHits, ValueType kType>
 class PartTiles {
  public:
   static constexpr int kBatchVectors = HitMask<kType>::kMaxVectors;
   static constexpr std::uint32_t kSlots = kThreads * kBatches * kBatchVectors;
-  static constexpr std::uint32_t kStageBytes = kSlots * 16;
+  static constexpr std::uint32_t kStageBytes = kStagesHits ? kSlots * 16 : 0;
 
   // `stage` is kStageBytes of shared memory, aligned to 16.
   __device__ __forceinline__ PartTiles(const RowSlots<kType>& slots, const RowPart& part,
@@ -134,6 +135,7 @@ class PartTiles {
 
  private:
   static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
+  static constexpr std::uint32_t kSparseHits = 4;  // of a lane
 
   static constexpr int log2_above(int x) { return x == 0 ? 0 : 1 + log2_above(x / 2); }
 
@@ -161,7 +163,7 @@ class PartTiles {
           separate(slots, bound, batch_hits<kIsNegated>(behind, first, batch), first, batch,
                    &hits[batch]);
         }
-        stage(batch, hits[batch]);
+        if constexpr (kStagesHits) stage(batch, hits[batch]);
         if (!is_last) load(slots, batch);
       }
       append(slots, key_map, sink, first, hits);
@@ -263,18 +265,48 @@ class PartTiles {
     if (!__any_sync(kAllLanes, count != 0)) return;
     const std::uint64_t reserved =
         sink.template reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
+    // Read again from far, hits of a lane come one after the other.
+    const bool is_dense = !kStagesHits && __any_sync(kAllLanes, count > kSparseHits);
     std::uint32_t number = 0;
 #pragma unroll
     for (int batch = 0; batch < kBatches; ++batch) {
+      if (is_dense) {
+#pragma unroll 1
+        for (std::uint32_t v = 0; v < kBatchVectors; ++v) {
+          put_slot(
+              slots, key_map, sink, reserved, slot_of(first, batch * kBatchVectors + v),
+              [&](std::uint32_t item) { return hits[batch].has(v, item); }, &number);
+        }
+        continue;
+      }
 #pragma unroll 1
       while (hits[batch].any()) {
         std::uint32_t vector, item;
         hits[batch].pop(&vector, &item);
         vector += batch * kBatchVectors;
         const std::uint32_t position = slots.first_position(slot_of(first, vector)) + item;
-        const auto bits = reinterpret_cast<const BitsOf<kType>*>(staged(vector))[item];
+        BitsOf<kType> bits;
+        if constexpr (kStagesHits) {
+          bits = reinterpret_cast<const BitsOf<kType>*>(staged(vector))[item];
+        } else {
+          bits = slots.item(position);
+        }
         sink.put(reserved, number++, composite_key(key_map.key(bits), position));
       }
+    }
+  }
+
+  // Where hits are many, as in a row in order: a slot's at once.
+  template <class Sink, class IsHit>
+  __device__ __forceinline__ static void put_slot(const RowSlots<kType>& slots,
+                                                  const KeyMap<kType>& key_map, const Sink& sink,
+                                                  std::uint64_t reserved, std::uint32_t slot,
+                                                  IsHit&& is_hit, std::uint32_t* number) {
+    const uint4 bits = slot < slots.end_whole() ? slots.whole_slots()[slot] : uint4{0, 0, 0, 0};
+    const SlotComposites<kType> composites(key_map, bits, slots.first_position(slot));
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      if (is_hit(item)) sink.put(reserved, (*number)++, composites.at(item));
     }
   }
 

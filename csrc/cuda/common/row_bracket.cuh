@@ -53,18 +53,22 @@ __device__ RowBracket find_bracket(const RowSlots<kType>& slots, const KeyMap<kT
   const float margin = Policy::kSpareRank + Policy::kSigmas * sqrtf(mean * (1.0f - share));
   const auto below = [](Composite bound) { return bound == kNoComposite ? bound : bound - 1; };
   RowBracket bracket{~Composite{0}, kNoComposite};
+  Histogram& histogram = smem.scratch.histogram;
   __syncthreads();
+  const RadixCursor cursor =
+      detail::survivor_range<kThreads>(smem.items, num_sampled, smem.scratch);
   if (mean - margin >= 1.0f) {
     const auto rank = static_cast<std::uint32_t>(mean - margin);
     const std::uint32_t slack = rank / Policy::kRankSlackDivisor;
-    bracket.sure =
-        below(rank_bound<kThreads>(smem.items, num_sampled, rank - slack, slack, smem.scratch));
+    bracket.sure = below(
+        rank_bound<kThreads>(smem.items, num_sampled, rank - slack, slack, cursor, histogram));
+    clear_bins<kThreads>(histogram);
     __syncthreads();
   }
   if (mean + margin < static_cast<float>(num_sampled)) {
     const auto rank = static_cast<std::uint32_t>(mean + margin);
-    bracket.hopeless = below(rank_bound<kThreads>(smem.items, num_sampled, rank,
-                                                  rank / Policy::kRankSlackDivisor, smem.scratch));
+    bracket.hopeless = below(rank_bound<kThreads>(
+        smem.items, num_sampled, rank, rank / Policy::kRankSlackDivisor, cursor, histogram));
   }
   return bracket;
 }

@@ -6,6 +6,7 @@
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/slot_composites.cuh"
+#include "cuda/ptx/prefetch.cuh"
 #include "cuda/smem/split_radix.h"
 #include "cuda/workspace/split_radix.h"
 #include "deepselect/row_view.h"
@@ -26,6 +27,15 @@ struct SplitRadixPart {
         num_wanted(num_wanted_of(params, slots.num_items())),
         begin(first_slot_of(part)),
         end(first_slot_of(part + 1)) {}
+
+  // Asks for the part's beginning. One thread calls it.
+  __device__ void prefetch(std::uint32_t num_bytes) const {
+    const std::uint32_t first = max(begin, slots.first_whole());
+    const std::uint32_t last = min(end, slots.end_whole());
+    if (first < last) {
+      ptx::prefetch_l2(slots.whole_slots() + first, min((last - first) * 16, num_bytes));
+    }
+  }
 
   // The part that an element belongs to.
   __device__ std::uint32_t part_of(std::uint32_t position) const {

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
   constexpr Composite kBest = (Composite{kMaxKey} << 32) | ~std::uint32_t{0};
   using Sample = RowSample<Policy, kType>;
-  using Tiles = PartTiles<kThreads, 1, kType>;
+  using Tiles = PartTiles<kThreads, 1, true, kType>;
   static_assert(Tiles::kStageBytes == Policy::kStageBytes && Sample::kBytes == Policy::kSampleBytes,
                 "what the plan reserves");
   extern __shared__ __align__(16) unsigned char dynamic_smem[];

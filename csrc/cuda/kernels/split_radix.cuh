@@ -233,8 +233,10 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   constexpr int kThreads = Policy::kThreads;
   __shared__ SplitRadixSmem<Policy::kMaxParts> smem;
   ptx::launch_dependents();
-  ptx::wait_for_dependencies();
   const SplitRadixPart<kType> part(params, shape, first_row);
+  // The input is older than the bracket.
+  if (threadIdx.x == 0) part.prefetch(Policy::kPrefetchBytes);
+  ptx::wait_for_dependencies();
   SplitRadixRow& state = workspace.rows[part.batch_row];
   SplitRadixCounts* const part_counts =
       workspace.part_counts + std::uint64_t{part.batch_row} * shape.parts;

@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   if (part.index >= part.num_parts) return;
 
   // The input is older than the sample, so it may be read before the sample has ended.
-  using Tiles = PartTiles<kThreads, Policy::kFilterBatches, kType>;
+  using Tiles = PartTiles<kThreads, Policy::kFilterBatches, Policy::kStagesHits, kType>;
   static_assert(Tiles::kStageBytes == Policy::kStageBytes, "what the plan reserves");
   Tiles tiles(slots, part, dynamic_smem + sizeof(Smem));
   if (threadIdx.x == 0) {

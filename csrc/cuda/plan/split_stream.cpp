@@ -11,8 +11,10 @@ bool split_stream_can_serve(const TopkParams& params, const DeviceLimits&) {
   return params.k <= SplitStreamPolicy::kMaxK && params.num_rows <= SplitStreamPolicy::kMaxRows;
 }
 
-Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
-  using Policy = SplitStreamPolicy;
+namespace {
+
+template <class Policy>
+Plan plan_with(const TopkParams& params, const DeviceLimits& limits) {
   const std::int64_t row_slots = params.num_cols * value_bytes(params.value_type) / 16 + 1;
   const bool is_small = params.num_rows * row_slots * 16 <= Policy::kSmallInputBytes;
   const int log2_segment_slots = is_small ? 0 : 1;
@@ -49,6 +51,7 @@ Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
   const auto num_rows = static_cast<std::uint32_t>(params.num_rows);
   plan.grid_ctas = shape.is_ragged ? ragged_ctas(shape.parts, num_rows) : num_rows * shape.parts;
   plan.cta_threads = Policy::kFilterThreads;
+  plan.vectors_per_thread = Policy::kFilterVectors;
   plan.cluster_ctas = 1;
   plan.ctas_per_row = static_cast<std::int32_t>(shape.is_ragged ? 0 : shape.parts);
   plan.survivor_capacity = static_cast<std::int32_t>(Policy::kStagedSurvivors);
@@ -57,6 +60,13 @@ Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
   plan.workspace_bytes =
       SplitStreamWorkspace::num_bytes(shape, static_cast<std::size_t>(params.num_rows));
   return plan;
+}
+
+}  // namespace
+
+Plan plan_split_stream(const TopkParams& params, const DeviceLimits& limits) {
+  return params.num_rows == 1 ? plan_with<SplitStreamOneRow>(params, limits)
+                              : plan_with<SplitStreamRows>(params, limits);
 }
 
 }  // namespace deepselect::cuda

@@ -23,7 +23,7 @@ struct RowRegistersChoice {
 struct RowStreamTime {
   static constexpr double kFixedUs = 8;
   static constexpr double kCtaBytesPerUs = 40e3;
-  static constexpr double kDeviceBytesPerUs = 3.65e6;
+  static constexpr double kDeviceBytesPerUs = 4.25e6;
   static constexpr std::int64_t kCtasPerSm = 2;
 
   static constexpr double us(std::int64_t num_rows, double row_bytes, std::int64_t num_sms) {

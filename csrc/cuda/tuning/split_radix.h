@@ -11,6 +11,7 @@ struct SplitRadixPolicy {
   static constexpr int kThreads = 512;
   static constexpr int kVectorsInFlight = 4;
   static constexpr int kHitsInFlight = 2;
+  static constexpr std::uint32_t kPrefetchBytes = 32768;  // of a part, while the bracket is awaited
   static constexpr int kCandidatesInFlight = 8;
   static constexpr int kCtasPerSm = 2;           // parts of all rows together, per SM
   static constexpr int kMinSlotsPerPart = 1024;  // 16 KB: what a part's fixed costs are worth

@@ -35,15 +35,10 @@ struct SplitStreamPolicy {
   // Filter.
   static constexpr int kFilterThreads = 512;
   static constexpr int kFilterCtasPerSm = 2;
-  static constexpr int kFilterBatches = 1;  // of four 16-byte loads per thread
-  static constexpr int kStageBytes = kFilterThreads * kFilterBatches * 4 * 16;
   // A part's second tile is on its way to L2 while the bound is awaited. More, or asking ahead all
   // the time, is slower.
   static constexpr std::uint32_t kPrefetchBytes = 32768;
   static constexpr std::uint32_t kMinPartSlots = 1024;  // of 16 bytes
-
-  // Shared memory for the CTAs of an SM; loads under way need the rest.
-  static constexpr int kSmemCarveoutPercent = 75;
 
   // Survivors of a CTA in shared memory; shorter rows are not sampled.
   static constexpr std::uint32_t kStagedSurvivors = 4608;
@@ -71,7 +66,7 @@ struct SplitStreamPolicy {
   static constexpr bool is_valid() {
     return kSampleThreads % 64 == 0 && kSampleThreads <= 1024 && kFilterThreads % 32 == 0 &&
            kFilterThreads <= 1024 && kFilterThreads * kFilterCtasPerSm <= 2048 &&
-           kFilterBatches >= 1 && kSegmentsPerSample >= 1 && kMaxGroups % kMaxSampleCtas == 0 &&
+           kSegmentsPerSample >= 1 && kMaxGroups % kMaxSampleCtas == 0 &&
            kMaxGroups / kMaxSampleCtas <= kSampleThreads / 2 && kPrefetchBytes % 16 == 0 &&
            kMaxGroups <= kStagedSurvivors && kMinSurvivorBuffer >= 2 * kMaxK &&
            kStagedSurvivors <= kMinSurvivorBuffer && kStagedSurvivors > kMaxK &&
@@ -79,5 +74,23 @@ struct SplitStreamPolicy {
   }
 };
 static_assert(SplitStreamPolicy::is_valid());
+
+// How the filter's tiles come: kFilterBatches of four 16-byte loads per thread, and whether vectors
+// with hits go to a stage of shared memory (PartTiles). `kSmemCarveoutPercent` of an SM's memory is
+// shared; loads under way need the rest.
+template <int kFilterBatchesValue, bool kStagesHitsValue, int kSmemCarveoutPercentValue>
+struct SplitStreamTiles : SplitStreamPolicy {
+  static constexpr int kFilterBatches = kFilterBatchesValue;
+  static constexpr bool kStagesHits = kStagesHitsValue;
+  static constexpr int kSmemCarveoutPercent = kSmemCarveoutPercentValue;
+  static constexpr int kFilterVectors = kFilterBatches * 4;
+  static constexpr int kStageBytes = kStagesHits ? kFilterThreads * kFilterVectors * 16 : 0;
+};
+
+// One row has few hits in many bytes: 2^27 fp32, k 512, 133 us (staged, one batch: 135), 1e9 int32
+// 878 (905). Of several rows a tile has more: 64 x 1 M bf16, k 2048, 54 us (60), 8 x 1 M fp32, k
+// 512, 20.7 (22.0).
+using SplitStreamOneRow = SplitStreamTiles<2, false, 58>;
+using SplitStreamRows = SplitStreamTiles<1, true, 75>;
 
 }  // namespace deepselect::cuda

@@ -57,10 +57,9 @@ TUNABLES = {
     ),
     "row_stream": Tunable(
         {
-            "RowStreamMid": _policies("256, 4, 1, 4, 2", "256, 4, 2, 3, 2", "256, 5, 2, 4, 2"),
-            "RowStreamMidLargeK": _policies("256, 3, 2, 4, 2", "256, 2, 2, 4, 2"),
-            "RowStreamLong": _policies("512, 2, 1, 4, 2", "512, 2, 2, 3, 2", "512, 2, 2, 2, 3"),
-            "RowStreamHuge": _policies("512, 2, 2, 2, 2", "512, 2, 4, 4, 2", "512, 2, 4, 2, 3"),
+            "RowStreamMany": _policies("256, 3", "256, 5", "128, 8"),
+            "RowStreamFew": _policies("512, 3", "1024, 1"),
+            "kMaxSampleVectors": ("1", "2", "4"),
             "kItemsPerSample": ("8", "16", "32"),
             "kRankSigmas": ("3.5f", "4.0f", "4.5f", "5.0f"),
             "kRankSlackDivisor": ("4", "8", "16"),
