@@ -107,6 +107,18 @@ struct SignedKeyRule {
     return {{{first, worse + kInfinity}, {}}, num_intervals, true};
   }
 
+  // Whether worst() is a number as LooseBound reads it, and not the NaN of bfloat16's infinities.
+  DEEPSELECT_HOST_DEVICE constexpr bool worst_is_number() const {
+    return nan_first && kType != ValueType::kBFloat16;
+  }
+
+  // Of numbers, as LooseBound reads them, loosely_at_least(least) accepts exactly those whose key
+  // is at least `least`, whether subnormal ones are taken as 0 or not.
+  DEEPSELECT_HOST_DEVICE static constexpr bool compares_exactly(std::int32_t least) {
+    const std::int32_t magnitude = least < 0 ? -least : least;
+    return magnitude >= kSmallestNormal && magnitude <= kGreatestNumber;
+  }
+
   // Accepts all elements whose key is at least `least`, and others: NaN and, of bfloat16, what half
   // cannot tell from it. Its number is 0 or a normal one, so it does not matter whether subnormal
   // ones are taken as 0.

@@ -138,8 +138,9 @@ struct UbPlan2201 {
 
   static constexpr std::uint32_t kOffsets = 0;
   static constexpr std::uint32_t kBases = kOffsets + 2 * Tuning::kBatchItems;
-  static constexpr std::uint32_t kMaxSlots = kUbAlignment / 4;
-  static constexpr std::uint32_t kValues = kBases + kUbAlignment;
+  // A base for each page whose candidates' positions are offsets yet, told by 5 bits of those.
+  static constexpr std::uint32_t kNumBases = 32;
+  static constexpr std::uint32_t kValues = kBases + 4 * kNumBases;
   static constexpr std::uint32_t kPositions = kValues + kCapacity * kItemBytes;
   // A packed copy at 16 bits per candidate, whose length is all that is wanted; a packed copy of
   // what is kept; 32-bit results of half the candidates at a time; temps.
@@ -172,11 +173,11 @@ struct UbPlan2201 {
 
   static constexpr UbBuffer kBuffers[] = {
       {"offsets", kOffsets, 2 * Tuning::kBatchItems, "0, 1, 2 ..."},
-      {"bases", kBases, kUbAlignment, "positions of a batch's pages"},
+      {"bases", kBases, 4 * kNumBases, "positions of pages"},
       {"values", kValues, kCapacity * kItemBytes, "candidates"},
       {"positions", kPositions, 4 * kCapacity, "candidates, inverted"},
       {"scratch", kScratch, kScratchBytes, "intermediate results"},
-      {"keys", kKeys, 4 * kCapacity, "batch: compared values, hits | keys of candidates"},
+      {"keys", kKeys, 4 * kCapacity, "compared values | offsets, twice | keys of candidates"},
       {"masks", kMasks, kNumMasks * kMaskBytes, "hits of a batch | comparisons"},
       {"stages", kStages, Tuning::kNumStages * kStageBytes, "input pages, one batch per stage"},
       {"epilogue", Epilogue::kTemps, Epilogue::kEnd - Epilogue::kTemps,
@@ -190,7 +191,7 @@ struct UbPlan2201 {
   static_assert(kTempBytes <= kScratchBytes, "temps of a selection");
   static_assert(2 * kMaxK <= kCapacity, "sorted rows go behind the candidates");
   static_assert((kMaxK & (kMaxK - 1)) == 0, "sorts pad to powers of two");
-  static_assert(Tuning::kBatchItems / Tuning::kPageItems < kMaxSlots, "pages and a tail");
+  static_assert(Tuning::kBatchItems / Tuning::kPageItems <= kNumBases / 8, "pages of a batch");
   static_assert(Tuning::kBatchItems <= 1 << 15, "offsets are int16");
   static_assert(kPositions % kUbAlignment == 0 && kScratch % kUbAlignment == 0 &&
                     kKeys % kUbAlignment == 0 && kMasks % kUbAlignment == 0 &&

@@ -120,17 +120,24 @@ __aicore__ inline void mark_bound(MaskBits mask, MaskBits other, MaskBits spare,
   if (bound.rejects) mark_others(mask, count);
 }
 
-// Marks the items that the bound accepts; `count` is a multiple of kMarkGranule.
+// Marks the items that compare as worse than the bound's number: no NaN of that reading.
 template <class Lane>
-__aicore__ inline void mark_loosely(MaskBits mask, __ubuf__ Lane* items,
-                                    const LooseBound<Lane>& bound, std::uint32_t count) {
-  if (bound.accepts_all) return mark_all(mask, count);
+__aicore__ inline void mark_worse(MaskBits mask, __ubuf__ Lane* items,
+                                  const LooseBound<Lane>& bound, std::uint32_t count) {
   if (bound.is_lower) {
     ub::less_than(mask, items, bound.bits, count);
   } else {
     ub::greater_than(mask, items, bound.bits, count);
   }
   simd::barrier<simd::kPipeV>();
+}
+
+// Marks the items that the bound accepts; `count` is a multiple of kMarkGranule.
+template <class Lane>
+__aicore__ inline void mark_loosely(MaskBits mask, __ubuf__ Lane* items,
+                                    const LooseBound<Lane>& bound, std::uint32_t count) {
+  if (bound.accepts_all) return mark_all(mask, count);
+  mark_worse(mask, items, bound, count);
   mark_others(mask, count);
 }
 
