@@ -68,7 +68,6 @@ class CandidateSet {
     __ubuf__ Int* bases_of_items = scratch();
     simd::set<simd::kPipeS, simd::kPipeV>(0);
     simd::wait<simd::kPipeS, simd::kPipeV>(0);
-    simd::barrier<simd::kPipeV>();
     for (std::uint32_t first = num_settled_; first < num_entries_; first += kPartItems) {
       const std::uint32_t rest = num_entries_ - first;
       const std::uint32_t part = rest < kPartItems ? rest : kPartItems;
@@ -229,9 +228,9 @@ class CandidateSet {
     __aicore__ inline void mark(MaskBits marks, Int least) const {
       mark_at_least(marks, words, least, half(), count);
     }
+    // Complete at the next round trip.
     __aicore__ inline void mark_equal(MaskBits marks, Int word) const {
       ub::equal_scalar(marks, words, word, count);
-      simd::barrier<simd::kPipeV>();
     }
   };
 
@@ -261,14 +260,14 @@ class CandidateSet {
     }
   };
 
-  // Whether every element is a number as values are read where they lie; mask(2) marks those then.
+  // Whether every element is a number as values are read where they lie; mask(2) marks those then,
+  // complete at the next round trip.
   __aicore__ inline bool marks_numbers(std::uint32_t count) {
     const Int greatest = Rule::kGreatestNumber;  // one that is not seen to be a number
     mark_worse(mask(0), values(), rule_.loosely_at_least(greatest), count);
     const std::uint32_t num_numbers = count_marked(count);
     if (num_numbers != (rule_.worst_is_number() ? count : num_items_)) return false;
     ub::bit_or(words_of(mask(2)), words_of(mask(0)), words_of(mask(0)), count / kMaskWordBits);
-    simd::barrier<simd::kPipeV>();
     return true;
   }
 
