@@ -37,7 +37,7 @@ struct GatePolicy {
 // sorts.
 using Gate2x4 = GatePolicy<2, 4, 1>;
 using Gate4x4 = GatePolicy<4, 4, 1>;
-using Gate4x8 = GatePolicy<4, 8, 2>;
+using Gate4x8 = GatePolicy<4, 8, 1>;
 using Gate8x8 = GatePolicy<8, 8, 2>;
 using Gate16x8 = GatePolicy<16, 8, 2>;
 using Gate32x8 = GatePolicy<32, 8, 4>;

@@ -116,8 +116,9 @@ def build(
     ]
     command += ["-I", directory / "include", "-I", _CSRC, "-I", _CSRC / "include"]
     command += [_SHIM, plan.with_suffix(".cpp"), *sorted(plan.glob("*.cpp"))]
-    launch = ("check.cpp", "cluster_limits.cu", f"{variant}.cu")
-    command += [_CSRC / "cuda" / "launch" / name for name in launch]
+    launch = _CSRC / "cuda" / "launch"
+    command += [launch / "check.cpp", launch / "cluster_limits.cu"]
+    command += sorted(launch.glob(f"{variant}*.cu"))
     directory.mkdir(parents=True, exist_ok=True)
     unfinished = directory / "unfinished.so"
     done = subprocess.run([*command, "-o", unfinished], capture_output=True, text=True, check=False)

@@ -197,7 +197,7 @@ def run(
         for name, step in steps:
             try:
                 step()
-            except RuntimeError as error:
+            except (RuntimeError, OSError) as error:  # OSError: a library that does not load
                 results.skipped[name] = f"failed: {str(error).splitlines()[0]}"
                 print(f"{name}: {results.skipped[name]}", flush=True)
                 if _is_device_lost():
