@@ -2,6 +2,7 @@
 
 #include "cuda/launch/check.h"
 #include "cuda/launch/dispatch.h"
+#include "cuda/launch/kernel_launch.h"
 #include "cuda/launch/launch.h"
 
 namespace deepselect::cuda {
@@ -11,10 +12,9 @@ void launch_row_radix(const LaunchContext& context) {
     static KernelSetup setup;
     const auto kernel = row_radix_kernel<decltype(value_type)::value, RowRadixPolicy>;
     setup.ensure(reinterpret_cast<const void*>(kernel), context);
-    kernel<<<context.plan.grid_ctas, RowRadixPolicy::kThreads, context.plan.smem_bytes,
-             context.stream>>>(context.params,
-                               static_cast<std::uint32_t>(context.plan.survivor_capacity));
-    check_cuda(Variant::kRowRadix, "launch", cudaGetLastError());
+    launch_kernel(context, kernel,
+                  {context.plan.grid_ctas, RowRadixPolicy::kThreads, context.plan.smem_bytes},
+                  context.params, static_cast<std::uint32_t>(context.plan.survivor_capacity));
   });
 }
 
