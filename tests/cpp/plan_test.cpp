@@ -340,6 +340,9 @@ void check_gate() {
   EXPECT(make_plan(call(65536, 128, 8), kH200, Variant::kGate).row_threads == 8);
   EXPECT(make_plan(call(65536, 128, 8, ValueType::kFloat32), kH200, Variant::kGate).row_threads ==
          16);
+  // 32 rows a CTA for 32 experts, one batch: with two, half as many warps took longer.
+  EXPECT(make_plan(call(65536, 32, 8), kH200, Variant::kGate).grid_ctas == 2048);
+  EXPECT(make_plan(call(65536, 64, 8), kH200, Variant::kGate).grid_ctas == 2048);
   few_experts.order = Order::kIndex;
   EXPECT(make_plan(few_experts, kH200, Variant::kGate).row_threads == 2);
   EXPECT(make_plan(call(1000, 0, 8), kH200, Variant::kGate).grid_ctas == 16);
