@@ -2,10 +2,9 @@
 ``torch.ops.trtllm.indexer_topk_prefill``.
 
 Both write int32 indices relative to the row's start, -1 beyond its length, in unstated order.
-Signatures: the schemas in ``cpp/tensorrt_llm/thop/IndexerTopKOp.cpp``. Later releases call
-``indexer_topk_decode`` with ``pre_idx``, ``heuristic_scratch``, ``compress_ratio``,
-``radix_aux_indices`` and ``radix_aux_logits`` as well; no public statement of that schema was
-found, so they are not taken here.
+Signatures: the schemas in ``cpp/tensorrt_llm/thop/IndexerTopKOp.cpp`` of NVIDIA's repository.
+Branches add arguments to ``indexer_topk_decode`` that differ from one to the next
+(``docs/adapters.md``); they are not taken here.
 """
 
 from __future__ import annotations
