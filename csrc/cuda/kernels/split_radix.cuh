@@ -306,6 +306,86 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   output.template write_pads<kThreads>(num_wanted);
 }
 
+namespace detail {
+
+// The hits of a warp's slots on their way to their places: told apart first, handed out once the
+// counts of the warps before are known.
+template <ValueType kType>
+class PivotHits {
+ public:
+  using Queue = HitQueue<kType>;
+
+  __device__ __forceinline__ PivotHits(const SplitRadixPart<kType>& part,
+                                       const SplitRadixPivot& pivot, Queue& queue)
+      : part_(part), pivot_(pivot), queue_(queue) {}
+
+  // Queues the warp's hits from the slot `first` on; returns how many are selected for their key
+  // and, in the high half, how many are equal to the pivot's.
+  __device__ __forceinline__ std::uint32_t take(std::uint32_t first) {
+    first_position_ = part_.slots.first_position(first);
+    uint4 bits[Queue::kVectors];
+    Queue::load(part_.slots, first, part_.end, bits);
+    num_hits_ = queue_.fill(
+        Queue::reaching(part_.slots, part_.key_map, pivot_.equal, first, part_.end, bits));
+    const std::uint32_t lane = threadIdx.x % kWarpThreads;
+    std::uint32_t counts = 0;
+    for (std::uint32_t i = lane; i - lane < num_hits_; i += kWarpThreads) {
+      const std::uint16_t distance = i < num_hits_ ? queue_.entries[i] : std::uint16_t{0};
+      const std::uint32_t position = first_position_ + distance;
+      const bool is_inside = i < num_hits_ && position < part_.slots.num_items();
+      const Composite composite =
+          is_inside ? composite_key(part_.key_map.key(part_.slots.item(position)), position)
+                    : kNoComposite;
+      const bool is_above = composite > pivot_.loser;
+      const bool is_equal = !is_above && composite >= pivot_.equal;
+      if (i < num_hits_) {
+        queue_.entries[i] = static_cast<std::uint16_t>(distance | (is_above ? kIsAbove : 0) |
+                                                       (is_equal ? kIsEqual : 0));
+      }
+      counts += __popc(__ballot_sync(kAllLanes, is_above)) |
+                __popc(__ballot_sync(kAllLanes, is_equal)) << 16;
+    }
+    return counts;
+  }
+
+  // Hands the selected ones to `emit(place, position, bits)`. `above_before` and `equal_before`
+  // count those of the tiles before, `before_warp` those of the tile's warps before.
+  template <class Emit>
+  __device__ __forceinline__ void hand_out(std::uint32_t above_before, std::uint32_t equal_before,
+                                           std::uint32_t before_warp, Emit&& emit) const {
+    const std::uint32_t lane = threadIdx.x % kWarpThreads;
+    const std::uint32_t below = ptx::lanes_below();
+    for (std::uint32_t i = lane; i - lane < num_hits_; i += kWarpThreads) {
+      const std::uint32_t entry = i < num_hits_ ? queue_.entries[i] : 0u;
+      const bool is_equal = (entry & kIsEqual) != 0;
+      const std::uint32_t above = __ballot_sync(kAllLanes, (entry & kIsAbove) != 0);
+      const std::uint32_t equal = __ballot_sync(kAllLanes, is_equal);
+      const std::uint32_t num_equal = equal_before + (before_warp >> 16) + __popc(equal & below);
+      if ((entry & kIsAbove) != 0 || (is_equal && num_equal < pivot_.num_equal)) {
+        const std::uint32_t place = above_before + (before_warp & 0xFFFFu) + __popc(above & below) +
+                                    min(num_equal, pivot_.num_equal);
+        const std::uint32_t position = first_position_ + (entry & Queue::kDistance);
+        emit(place, position, part_.slots.item(position));
+      }
+      before_warp += __popc(above) | __popc(equal) << 16;
+    }
+    __syncwarp();
+  }
+
+ private:
+  static constexpr std::uint16_t kIsAbove = 1u << 15;
+  static constexpr std::uint16_t kIsEqual = 1u << 14;
+  static_assert(Queue::kCapacity <= kIsEqual, "flags beside the distance");
+
+  const SplitRadixPart<kType>& part_;
+  const SplitRadixPivot& pivot_;
+  Queue& queue_;
+  std::uint32_t first_position_ = 0;
+  std::uint32_t num_hits_ = 0;
+};
+
+}  // namespace detail
+
 template <ValueType kType, class Policy>
 __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     split_radix_emit_kernel(const __grid_constant__ TopkParams params, SplitRadixShape shape,
@@ -342,66 +422,28 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   std::uint32_t equal_before = block_prefix<kThreads>(before.equal, smem.totals[1]).total;
   __syncthreads();
 
-  // A tile's hits are queued and told apart, and written once the counts of the warps before are
-  // known. Both counts in one prefix sum: they stay below 2^16.
-  using Queue = HitQueue<kType>;
-  constexpr std::uint16_t kIsAbove = 1u << 15;
-  constexpr std::uint16_t kIsEqual = 1u << 14;
+  // Both counts of a tile in one prefix sum: they stay below 2^16.
+  using Hits = detail::PivotHits<kType>;
+  using Queue = typename Hits::Queue;
   constexpr std::uint32_t kWarps = kThreads / kWarpThreads;
   static_assert(kWarps * Queue::kCapacity < (1 << 16), "two counts in one word");
-  static_assert(Queue::kCapacity <= kIsEqual, "flags beside the distance");
   __shared__ Queue queues[kWarps];
-  Queue& queue = queues[threadIdx.x / kWarpThreads];
-  const std::uint32_t lane = threadIdx.x % kWarpThreads;
-  const std::uint32_t below = ptx::lanes_below();
+  const std::uint32_t warp = threadIdx.x / kWarpThreads;
+  Hits hits(part, pivot, queues[warp]);
   std::uint32_t parity = 0;
   for (std::uint32_t tile = part.begin; tile < part.end;
        tile += kWarps * Queue::kSlots, parity ^= 1) {
-    const std::uint32_t first = tile + threadIdx.x / kWarpThreads * Queue::kSlots;
-    const std::uint32_t first_position = part.slots.first_position(first);
-    uint4 bits[Queue::kVectors];
-    Queue::load(part.slots, first, part.end, bits);
-    const std::uint32_t num_hits =
-        queue.fill(Queue::reaching(part.slots, part.key_map, pivot.equal, first, part.end, bits));
-    std::uint32_t counts = 0;  // above, and 2^16 for every equal
-    for (std::uint32_t i = lane; i - lane < num_hits; i += kWarpThreads) {
-      const std::uint16_t distance = i < num_hits ? queue.entries[i] : std::uint16_t{0};
-      const std::uint32_t position = first_position + distance;
-      const bool is_inside = i < num_hits && position < part.slots.num_items();
-      const Composite composite =
-          is_inside ? composite_key(part.key_map.key(part.slots.item(position)), position)
-                    : kNoComposite;
-      const bool is_above = composite > pivot.loser;
-      const bool is_equal = !is_above && composite >= pivot.equal;
-      if (i < num_hits) {
-        queue.entries[i] = static_cast<std::uint16_t>(distance | (is_above ? kIsAbove : 0) |
-                                                      (is_equal ? kIsEqual : 0));
-      }
-      counts += __popc(__ballot_sync(kAllLanes, is_above)) |
-                __popc(__ballot_sync(kAllLanes, is_equal)) << 16;
-    }
-    const Prefix prefix = block_prefix<kThreads>(lane == 0 ? counts : 0u, smem.totals[parity]);
-    std::uint32_t before_warp = __shfl_sync(kAllLanes, prefix.before, 0);
-    for (std::uint32_t i = lane; i - lane < num_hits; i += kWarpThreads) {
-      const std::uint32_t entry = i < num_hits ? queue.entries[i] : 0u;
-      const bool is_equal = (entry & kIsEqual) != 0;
-      const std::uint32_t above = __ballot_sync(kAllLanes, (entry & kIsAbove) != 0);
-      const std::uint32_t equal = __ballot_sync(kAllLanes, is_equal);
-      const std::uint32_t num_equal = equal_before + (before_warp >> 16) + __popc(equal & below);
-      if ((entry & kIsAbove) != 0 || (is_equal && num_equal < pivot.num_equal)) {
-        const std::uint32_t place = above_before + (before_warp & 0xFFFFu) + __popc(above & below) +
-                                    min(num_equal, pivot.num_equal);
-        const std::uint32_t position = first_position + (entry & Queue::kDistance);
-        const BitsOf<kType> item = part.slots.item(position);
-        if (sorts) {
-          pairs.template put<kType>(place, part.key_map.key(item), position);
-        } else {
-          output.write(place, position, item);
-        }
-      }
-      before_warp += __popc(above) | __popc(equal) << 16;
-    }
-    __syncwarp();
+    const std::uint32_t counts = hits.take(tile + warp * Queue::kSlots);
+    const bool is_first_lane = threadIdx.x % kWarpThreads == 0;
+    const Prefix prefix = block_prefix<kThreads>(is_first_lane ? counts : 0u, smem.totals[parity]);
+    hits.hand_out(above_before, equal_before, __shfl_sync(kAllLanes, prefix.before, 0),
+                  [&](std::uint32_t place, std::uint32_t position, BitsOf<kType> bits) {
+                    if (sorts) {
+                      pairs.template put<kType>(place, part.key_map.key(bits), position);
+                    } else {
+                      output.write(place, position, bits);
+                    }
+                  });
     above_before += prefix.total & 0xFFFFu;
     equal_before += prefix.total >> 16;
   }
