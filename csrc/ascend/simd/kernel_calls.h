@@ -9,7 +9,8 @@
 // On the host every function knows the line that called it.
 #if defined(DEEPSELECT_TWIN)
 #include "ascend/twin/asc_kernel.h"
-#define DEEPSELECT_SITE , ::deepselect::twin::Site site = ::deepselect::twin::Site::current()
+#define DEEPSELECT_ONLY_SITE ::deepselect::twin::Site site = ::deepselect::twin::Site::current()
+#define DEEPSELECT_SITE , DEEPSELECT_ONLY_SITE
 #define DEEPSELECT_AT_SITE() ::deepselect::twin::machine().at(site)
 // Calls a vector function: the unit that PIPE_V executes.
 #define DEEPSELECT_VECTOR_CALL(...)                                                           \
@@ -19,6 +20,7 @@
   } while (false)
 #else
 #include "kernel_operator.h"
+#define DEEPSELECT_ONLY_SITE
 #define DEEPSELECT_SITE
 #define DEEPSELECT_AT_SITE()
 #define DEEPSELECT_VECTOR_CALL(...) __VA_ARGS__
@@ -35,18 +37,18 @@ constexpr Pipe kPipeMte2 = ::deepselect::twin::kMte2;
 constexpr Pipe kPipeMte3 = ::deepselect::twin::kMte3;
 
 template <Pipe kSource, Pipe kTarget>
-void set(int id, ::deepselect::twin::Site site = ::deepselect::twin::Site::current()) {
-  ::deepselect::twin::machine().at(site);
+void set(int id DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
   ::deepselect::twin::machine().set_flag(kSource, kTarget, id);
 }
 template <Pipe kSource, Pipe kTarget>
-void wait(int id, ::deepselect::twin::Site site = ::deepselect::twin::Site::current()) {
-  ::deepselect::twin::machine().at(site);
+void wait(int id DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
   ::deepselect::twin::machine().wait_flag(kSource, kTarget, id);
 }
 template <Pipe kPipe>
-void barrier(::deepselect::twin::Site site = ::deepselect::twin::Site::current()) {
-  ::deepselect::twin::machine().at(site);
+void barrier(DEEPSELECT_ONLY_SITE) {
+  DEEPSELECT_AT_SITE();
   ::deepselect::twin::machine().barrier(kPipe);
 }
 

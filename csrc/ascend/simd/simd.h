@@ -68,7 +68,8 @@ __simd_callee__ inline Register<To>& view_as(From& from) {
 // ---- masks
 
 template <class T>
-__simd_callee__ inline Mask all_lanes() {
+__simd_callee__ inline Mask all_lanes(DEEPSELECT_ONLY_SITE) {
+  DEEPSELECT_AT_SITE();
   if constexpr (sizeof(T) == 1) return asc_create_mask_b8(PAT_ALL);
   if constexpr (sizeof(T) == 2) return asc_create_mask_b16(PAT_ALL);
   if constexpr (sizeof(T) == 4) return asc_create_mask_b32(PAT_ALL);
@@ -76,17 +77,20 @@ __simd_callee__ inline Mask all_lanes() {
 
 // The lowest `count` lanes, at most all of them, which are taken off `count`.
 template <class T>
-__simd_callee__ inline Mask take_lanes(std::uint32_t& count) {
+__simd_callee__ inline Mask take_lanes(std::uint32_t& count DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
   if constexpr (sizeof(T) == 1) return asc_update_mask_b8(count);
   if constexpr (sizeof(T) == 2) return asc_update_mask_b16(count);
   if constexpr (sizeof(T) == 4) return asc_update_mask_b32(count);
 }
 
 // On masks of one lane width.
-__simd_callee__ inline void mask_or(Mask& dst, Mask a, Mask b, Mask active) {
+__simd_callee__ inline void mask_or(Mask& dst, Mask a, Mask b, Mask active DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
   asc_or(dst, a, b, active);
 }
-__simd_callee__ inline void mask_not(Mask& dst, Mask a, Mask active) {
+__simd_callee__ inline void mask_not(Mask& dst, Mask a, Mask active DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
   asc_not(dst, a, active);
 }
 
@@ -137,7 +141,8 @@ __simd_callee__ inline void gather(Register<T>& dst, __ubuf__ T* src, Register<T
 // ---- packing streams: active lanes, packed, are appended behind each other at `base`. One stream
 // at a time; `base` and `stream` stay the same from begin to end.
 
-__simd_callee__ inline void stream_begin() {
+__simd_callee__ inline void stream_begin(DEEPSELECT_ONLY_SITE) {
+  DEEPSELECT_AT_SITE();
   sprclr(SPR_AR);
 }
 
@@ -163,7 +168,8 @@ __simd_callee__ inline void store_stream_bytes(__ubuf__ std::uint32_t* dst DEEPS
 }
 
 // Loads after it see stores before it; needed within one vector function only.
-__simd_callee__ inline void stores_before_loads() {
+__simd_callee__ inline void stores_before_loads(DEEPSELECT_ONLY_SITE) {
+  DEEPSELECT_AT_SITE();
   asc_mem_bar(VST_VLD);
 }
 
@@ -277,7 +283,8 @@ __simd_callee__ inline void select(V& dst, V& a, V& b, Mask chosen DEEPSELECT_SI
   asc_select(dst, a, b, chosen);
 }
 template <class V, class T>
-__simd_callee__ inline void fill(V& dst, T value) {
+__simd_callee__ inline void fill(V& dst, T value DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
   asc_duplicate_scalar(dst, value);
 }
 template <class V>
@@ -292,7 +299,8 @@ __simd_callee__ inline void broadcast_last(V& dst, V& src, Mask active DEEPSELEC
 }
 // first, first + 1, ...; unsigned registers are viewed as signed, which is all the device has.
 template <class T>
-__simd_callee__ inline void count_up(Register<T>& dst, T first) {
+__simd_callee__ inline void count_up(Register<T>& dst, T first DEEPSELECT_SITE) {
+  DEEPSELECT_AT_SITE();
   using Signed = std::make_signed_t<T>;
   asc_arange(view_as<Signed>(dst), static_cast<Signed>(first));
 }

@@ -170,7 +170,7 @@ void compress(T* dst, T* src, std::uint8_t* mask, U32 count DEEPSELECT_SITE) {
   DEEPSELECT_AT_SITE();
   twin::ub_compress(dst, src, mask, count);
 }
-inline U32 read_kept(twin::Site site = twin::Site::current()) {
+inline U32 read_kept(DEEPSELECT_ONLY_SITE) {
   simd::set<simd::kPipeV, simd::kPipeS>(0, site);
   simd::wait<simd::kPipeV, simd::kPipeS>(0, site);
   return twin::ub_take_kept();
