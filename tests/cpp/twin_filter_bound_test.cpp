@@ -123,6 +123,44 @@ void test_loose_bound(const SignedKeyRule<kType>& rule, const std::vector<BitsOf
   }
 }
 
+// Of numbers, as the compare reads bits, a bound that compares_exactly() accepts exactly those
+// whose key is at least as great, whether the device takes subnormal ones as 0 or not. The greatest
+// number is none here: the search asks which elements are worse than it.
+template <ValueType kType>
+void test_exact_bound(const SignedKeyRule<kType>& rule, const std::vector<BitsOf<kType>>& values,
+                      const std::vector<BitsOf<kType>>& keys) {
+  using Rule = SignedKeyRule<kType>;
+  const auto is_worse = [](const LooseBound<BitsOf<kType>>& bound, float x) {
+    const float number = twin::number_of(bound.bits);
+    return bound.is_lower ? x < number : x > number;
+  };
+  const auto flushed = [](BitsOf<kType> bits) {
+    const std::int32_t magnitude = Rule::sign_extended(bits) & Rule::kLastNan;
+    return magnitude < Rule::kSmallestNormal ? 0.0f : twin::number_of(bits);
+  };
+  const LooseBound<BitsOf<kType>> greatest = rule.loosely_at_least(Rule::kGreatestNumber);
+  EXPECT(is_worse(greatest, twin::number_of(rule.worst())) == rule.worst_is_number());
+  std::vector<std::int32_t> bounds;
+  for (std::int32_t edge : {Rule::kSmallestNormal, Rule::kGreatestNumber}) {
+    for (std::int32_t step = -2; step <= 2; ++step) {
+      bounds.push_back(edge + step);
+      bounds.push_back(-edge + step);
+    }
+  }
+  for (BitsOf<kType> bits : keys) bounds.push_back(rule.key(bits));
+  for (std::int32_t least : bounds) {
+    if (!Rule::compares_exactly(least)) continue;
+    const LooseBound<BitsOf<kType>> bound = rule.loosely_at_least(least);
+    EXPECT(!bound.accepts_all);
+    for (BitsOf<kType> bits : values) {
+      if (!is_worse(greatest, twin::number_of(bits))) continue;
+      const bool wanted = rule.key(bits) >= least;
+      EXPECT(!is_worse(bound, twin::number_of(bits)) == wanted);
+      EXPECT(!is_worse(bound, flushed(bits)) == wanted);
+    }
+  }
+}
+
 template <class Rule, ValueType kType>
 void test_same_order(const Rule& rule, bool nan_is_largest, bool largest,
                      const std::vector<BitsOf<kType>>& values) {
@@ -151,6 +189,7 @@ void test_type(bool exhaustive) {
       const SignedKeyRule<kType> signed_rule = SignedKeyRule<kType>::of(nan_rule, largest);
       test_signed_rule(signed_rule, values, patterns<kType>(60));
       test_loose_bound(signed_rule, values, patterns<kType>(60));
+      test_exact_bound(signed_rule, values, patterns<kType>(60));
       if (nan_rule == NanRule::kPoison) continue;
       const bool nan_is_largest = nan_rule == NanRule::kLargest;
       test_same_order<KeyRule<kType>, kType>(rule, nan_is_largest, largest, patterns<kType>(100));
