@@ -63,14 +63,37 @@ struct Rates2201 {
   static std::uint64_t instructions(const twin::Counts& counts) { return counts.ub_vector_ops; }
 };
 
-template <class Rates>
-void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::int64_t k) {
+// What a row holds.
+enum class Values {
+  kNormal,
+  kEightValues,
+  kOneValue,
+  kMostlyZeros,  // 63 of 64
+};
+
+float draw(Values values, std::mt19937& generator, std::normal_distribution<float>& normal) {
+  switch (values) {
+    case Values::kNormal:
+      break;
+    case Values::kEightValues:
+      return 1.0f + static_cast<float>(generator() % 8) / 8;
+    case Values::kOneValue:
+      return -1.0f;
+    case Values::kMostlyZeros:
+      if (generator() % 64 != 0) return 0.0f;
+      break;
+  }
+  return normal(generator);
+}
+
+// What the twin counts of one row.
+twin::Counts count(Values kind, ValueType type, std::int64_t cols, std::int64_t k) {
   std::mt19937 generator(1);
   std::normal_distribution<float> normal;
   const int item_bytes = value_bytes(type);
   std::vector<std::uint8_t> row(static_cast<std::size_t>(cols * item_bytes));
   for (std::int64_t i = 0; i < cols; ++i) {
-    const float value = normal(generator);
+    const float value = draw(kind, generator, normal);
     std::uint32_t bits = 0;
     std::memcpy(&bits, &value, 4);
     if (item_bytes == 2) bits >>= 16;
@@ -94,10 +117,19 @@ void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::i
   ascend::launch(
       {params, ascend::make_plan(params, {twin::device().architecture, 1}), nullptr, nullptr});
   twin::device().counts = nullptr;
+  return counts;
+}
 
-  const Rates rates;
-  const double copy = static_cast<double>(counts.bytes_in) / rates.bytes_in_per_cycle;
-  const double vector = rates.vector_cycles(counts);
+template <class Rates>
+double copy_cycles(const twin::Counts& counts) {
+  return static_cast<double>(counts.bytes_in) / Rates{}.bytes_in_per_cycle;
+}
+
+template <class Rates>
+void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::int64_t k) {
+  const twin::Counts counts = count(Values::kNormal, type, cols, k);
+  const double copy = copy_cycles<Rates>(counts);
+  const double vector = Rates{}.vector_cycles(counts);
   const std::uint64_t scalar = counts.scalar_ub_accesses + counts.scalar_gm_accesses + counts.waits;
   std::printf(
       "| %s | %lld | %lld | %.0f | %llu | %llu | %llu | %.0f | %.0f | %.2f | %s | %.0f %% |\n",
@@ -107,6 +139,19 @@ void print_cost(const char* type_name, ValueType type, std::int64_t cols, std::i
       static_cast<unsigned long long>(scalar),
       static_cast<unsigned long long>(Rates::instructions(counts)), copy, vector, vector / copy,
       vector > copy ? "V" : "MTE2", 100 * copy / std::max(copy, vector));
+}
+
+// Vector time over copy time where many elements are equal.
+template <class Rates>
+void print_ties(const char* type_name, ValueType type, std::int64_t cols) {
+  constexpr std::int64_t kK = 512;
+  std::printf("| %s | %lld |", type_name, static_cast<long long>(cols));
+  for (Values kind :
+       {Values::kNormal, Values::kEightValues, Values::kOneValue, Values::kMostlyZeros}) {
+    const twin::Counts counts = count(kind, type, cols, kK);
+    std::printf(" %.2f |", Rates{}.vector_cycles(counts) / copy_cycles<Rates>(counts));
+  }
+  std::printf("\n");
 }
 
 template <class Rates>
@@ -124,6 +169,15 @@ void print_costs(Architecture architecture, const char* dav) {
         print_cost<Rates>(name, type, cols, k);
       }
     }
+  }
+  std::printf(
+      "\ndav-%s, k = 512: vector / copy\n\n"
+      "| dtype | columns | normal | eight values | one value | 63 of 64 zeros |\n"
+      "|---|---|---|---|---|---|\n",
+      dav);
+  for (const auto& [name, type] :
+       {std::pair{"bfloat16", ValueType::kBFloat16}, std::pair{"float32", ValueType::kFloat32}}) {
+    for (std::int64_t cols : {131072, 262144, 1048576}) print_ties<Rates>(name, type, cols);
   }
 }
 
