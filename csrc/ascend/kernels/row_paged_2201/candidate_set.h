@@ -34,7 +34,7 @@ class CandidateSet {
   }
 
   // Once per core.
-  __aicore__ inline static void prepare() { put_base(kGapOffset, kBehindAll); }
+  __aicore__ inline static void prepare() { store_base(kGapOffset, kBehindAll); }
 
   __aicore__ inline void clear() {
     resize(0);
@@ -55,9 +55,11 @@ class CandidateSet {
     const Int first = batch * kBatchOffsets;
     return first < kPastOffsets / 2 ? first : first - kPastOffsets;
   }
-  // `inverted`: the position, inverted, of the page whose first offset this is.
-  __aicore__ inline void store_base(Int first_offset_of_page, Int inverted) const {
-    put_base(first_offset_of_page, inverted);
+  // `inverted`: the position, inverted, of the page whose first offset this is. A position is the
+  // base less the offset.
+  __aicore__ inline static void store_base(Int first_offset_of_page, Int inverted) {
+    const Int page = (first_offset_of_page + kPastOffsets / 2) / Int(Tuning::kPageItems);
+    simd::store_ub(bases() + page, inverted + first_offset_of_page);
   }
 
   // Makes positions of all offsets.
@@ -185,11 +187,6 @@ class CandidateSet {
   __aicore__ inline static __ubuf__ Int* keys() { return simd::ub_at<Int>(Plan::kKeys); }
   // By pages, from the least offset on.
   __aicore__ inline static __ubuf__ Int* bases() { return simd::ub_at<Int>(Plan::kBases); }
-  // A position is the base less the offset.
-  __aicore__ inline static void put_base(Int first_offset_of_page, Int inverted) {
-    const Int page = (first_offset_of_page + kPastOffsets / 2) / Int(Tuning::kPageItems);
-    simd::store_ub(bases() + page, inverted + first_offset_of_page);
-  }
   __aicore__ inline static __ubuf__ Int* scratch() { return simd::ub_at<Int>(Plan::kScratch); }
   // Pieces whose masks are whole blocks.
   __aicore__ inline static Scratch half() {
