@@ -73,8 +73,7 @@ class BracketFilter {
         output_(params, part.view, part.row),
         state_(&workspace.rows[part.batch_row]),
         bracket_(state_->bracket),
-        candidates_(workspace.candidates +
-                    std::uint64_t{part.batch_row} * shape.candidate_capacity),
+        candidates_(workspace.candidates_of(shape, part.batch_row)),
         capacity_(shape.candidate_capacity) {}
 
   // Returns, in each lane, how many of the warp's elements are selected for sure and not written.
@@ -238,8 +237,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   if (threadIdx.x == 0) part.prefetch(Policy::kPrefetchBytes);
   ptx::wait_for_dependencies();
   SplitRadixRow& state = workspace.rows[part.batch_row];
-  SplitRadixCounts* const part_counts =
-      workspace.part_counts + std::uint64_t{part.batch_row} * shape.parts;
+  SplitRadixCounts* const part_counts = workspace.counts_of(shape, part.batch_row);
 
   using Filter = detail::BracketFilter<kType, Policy>;
   __shared__ HitQueue<kType> queues[kThreads / kWarpThreads];
@@ -266,8 +264,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     return;
   }
 
-  const Composite* const candidates =
-      workspace.candidates + std::uint64_t{part.batch_row} * shape.candidate_capacity;
+  const Composite* const candidates = workspace.candidates_of(shape, part.batch_row);
   const RowBracket bracket = state.bracket;
   Composite loser = bracket.sure;
   Histogram& histogram = smem.scratch.histogram;
@@ -416,7 +413,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   // Counts of the parts before this one.
   SplitRadixCounts before{0, 0};
   if (threadIdx.x < part.part) {
-    before = workspace.part_counts[std::uint64_t{part.batch_row} * shape.parts + threadIdx.x];
+    before = workspace.counts_of(shape, part.batch_row)[threadIdx.x];
   }
   std::uint32_t above_before = block_prefix<kThreads>(before.above, smem.totals[0]).total;
   std::uint32_t equal_before = block_prefix<kThreads>(before.equal, smem.totals[1]).total;

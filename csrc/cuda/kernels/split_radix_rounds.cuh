@@ -85,8 +85,7 @@ __global__ void __launch_bounds__(Policy::kThreads)
   const std::uint32_t part_above = block_prefix<kThreads>(above, smem.totals[0]).total;
   const std::uint32_t part_equal = block_prefix<kThreads>(equal, smem.totals[1]).total;
   if (threadIdx.x == 0) {
-    workspace.part_counts[std::uint64_t{part.batch_row} * shape.parts + part.part] = {part_above,
-                                                                                      part_equal};
+    workspace.counts_of(shape, part.batch_row)[part.part] = {part_above, part_equal};
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "cuda/common/composite.h"
 #include "cuda/common/radix_cursor.h"
+#include "deepselect/macros.h"
 
 namespace deepselect::cuda {
 
@@ -60,6 +61,15 @@ struct SplitRadixWorkspace {
   void* sort_keys[2];  // [batch_rows * sort_winners]
   std::uint32_t* sort_positions[2];
   void* sort_temporary;
+
+  DEEPSELECT_HOST_DEVICE SplitRadixCounts* counts_of(const SplitRadixShape& shape,
+                                                     std::uint32_t batch_row) const {
+    return part_counts + std::uint64_t{batch_row} * shape.parts;
+  }
+  DEEPSELECT_HOST_DEVICE Composite* candidates_of(const SplitRadixShape& shape,
+                                                  std::uint32_t batch_row) const {
+    return candidates + std::uint64_t{batch_row} * shape.candidate_capacity;
+  }
 
   static constexpr std::size_t kAlignment = 256;
   static constexpr std::size_t aligned(std::size_t num_bytes) {
