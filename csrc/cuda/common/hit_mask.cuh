@@ -71,10 +71,6 @@ class HitMask {
   }
 
   __device__ __forceinline__ void drop(const HitMask& others) { bits_ &= ~others.bits_; }
-  // Drops what `more` has and `less` has not.
-  __device__ __forceinline__ void drop_difference(const HitMask& more, const HitMask& less) {
-    bits_ &= ~(more.bits_ ^ less.bits_);
-  }
   // An item of a vector; both are compile-time constants.
   __device__ __forceinline__ void drop_item(int vector, int item) {
     constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;

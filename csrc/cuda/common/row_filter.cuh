@@ -4,9 +4,7 @@
 #include <cstdint>
 
 #include "cuda/common/composite.h"
-#include "cuda/common/hit_mask.cuh"
 #include "cuda/common/key_map.cuh"
-#include "cuda/common/key_threshold.cuh"
 #include "cuda/common/row_slots.cuh"
 
 namespace deepselect::cuda {
