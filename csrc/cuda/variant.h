@@ -12,7 +12,7 @@ enum class Variant : std::uint8_t {
   kRowRegisters,  // one CTA per row, in registers; short rows
   kRowStream,     // one CTA per row, read once; many long rows
   kSplitStream,   // a row divided over the grid, read once; one huge row, few long ones
-  kSplitRadix,    // a row divided over the grid, read several times; large k
+  kSplitRadix,    // a row divided over the grid, read once or twice; large k
   kClusterRow,    // one cluster of CTAs per row, in registers; few long rows
   kGate,          // several rows per warp or a warp per row; a router's rows, weights included
 };

@@ -19,8 +19,8 @@
 //
 // Everything happens within a warp: no barrier but its own.
 //
-// Limits: rows of kLanes * kItems elements, kMaxWinners winners. A router's rows of up to eight are
-// one lane's each (gate_lane.cuh).
+// Limits: rows of kLanes * kItems elements, kMaxWinners winners. A router's rows of up to 16
+// elements are one lane's each (gate_lane.cuh).
 #pragma once
 
 #include <cstdint>

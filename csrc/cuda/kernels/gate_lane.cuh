@@ -1,6 +1,6 @@
-// gate where rows are a lane's: a router's call (is_router_call()) with up to kItems experts. A
-// lane loads its row, sorts all of it by a network, weighs the winners and stores them: no lane
-// waits for another, and a row costs a lane some hundred instructions, a few per warp and row.
+// gate where rows are a lane's: a router's call (is_router_call()) with up to kItems experts and
+// kMaxWinners winners. A lane loads its row, sorts all of it by a network, weighs the winners and
+// stores them: no lane waits for another, and each instruction serves 32 rows.
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,8 @@
 //                        another counting pass; as bins shrink to single composites, this ends
 // Such a row costs one or two readings more, and no other row waits.
 //
-// The row comes through a ring of tiles in shared memory (RowRing), which starts to fill before the
-// bound is searched; rows of a megabyte or more come to registers (PartTiles). While the survivors
+// Tiles of the row come to registers, vectors with hits from there to a stage in shared memory
+// (PartTiles). The first tile is on its way to L2 while the bound is searched. While the survivors
 // are finished memory would idle: the beginning of the row that will take this one's place is on
 // its way to L2 then.
 //
