@@ -362,10 +362,9 @@ class ClusterSlice : public ClusterPart<kThreads, kVectors, kType> {
   template <bool kNegated>
   __device__ __forceinline__ void compare_all(const KeyThreshold<kType>& threshold,
                                               HitMask<kType> (&hits)[kMasks]) const {
+    const RawThreshold<kType, kNegated> raw(threshold);
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      hits[v / kPerMask].template add_raw<kNegated>(threshold, bits_[v], v % kPerMask);
-    }
+    for (int v = 0; v < kVectors; ++v) hits[v / kPerMask].add_raw(raw, bits_[v], v % kPerMask);
 #pragma unroll
     for (int m = 0; m < kMasks; ++m) hits[m].finish(threshold, kPerMask);
   }

@@ -17,6 +17,12 @@ DEEPSELECT_HOST_DEVICE constexpr std::uint32_t key_of(Composite composite) {
   return static_cast<std::uint32_t>(composite >> 32);
 }
 
+// composite_key(key, position + distance), where many have one position in common.
+DEEPSELECT_HOST_DEVICE constexpr Composite composite_at(std::uint32_t key, std::uint32_t position,
+                                                        std::uint32_t distance) {
+  return (Composite{key} << 32) | static_cast<std::uint32_t>(~position - distance);
+}
+
 // The position relative to the window's begin.
 DEEPSELECT_HOST_DEVICE constexpr std::uint32_t position_of(Composite composite) {
   return ~static_cast<std::uint32_t>(composite);

@@ -17,6 +17,13 @@ class HitMask {
   static constexpr int kWordsPerVector = 4;
   static constexpr int kMaxVectors = 16 / kWordsPerVector;
 
+  HitMask() = default;
+
+  // For kMaxVectors vectors, each added by add_raw() once; finish() is not called then.
+  template <bool kNegated>
+  __device__ __forceinline__ explicit HitMask(const RawThreshold<kType, kNegated>& threshold)
+      : bits_(threshold.inverse() & kAll) {}
+
   // The items of vector `vector`, a compile-time constant.
   __device__ __forceinline__ void add(const KeyMap<kType>& key_map,
                                       const KeyThreshold<kType>& threshold, uint4 bits,
@@ -29,15 +36,14 @@ class HitMask {
     }
   }
 
-  // As add(), without orienting the words first. kNegated is KeyMap::is_negated().
+  // As add(), without orienting the words first.
   template <bool kNegated>
-  __device__ __forceinline__ void add_raw(const KeyThreshold<kType>& threshold, uint4 bits,
-                                          int vector) {
+  __device__ __forceinline__ void add_raw(const RawThreshold<kType, kNegated>& threshold,
+                                          uint4 bits, int vector) {
     const std::uint32_t words[kWordsPerVector] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
     for (int word = 0; word < kWordsPerVector; ++word) {
-      bits_ |= threshold.template compare_raw<kNegated>(words[word]) &
-               (kItems << (kWordsPerVector * vector + word));
+      threshold.flip(words[word], kItems << (kWordsPerVector * vector + word), &bits_);
     }
   }
 
@@ -61,28 +67,19 @@ class HitMask {
   // `behind`.
   __device__ __forceinline__ void replace_behind(int vector, std::uint32_t num_items,
                                                  const HitMask& behind) {
-    std::uint32_t kept = ~vector_bits(vector);
-#pragma unroll
-    for (std::uint32_t i = 0; i < KeyMap<kType>::kItemsPerVector; ++i) {
-      const std::uint32_t bit = KeyMap<kType>::kIsPacked ? i / 2 + i % 2 * 16 : i;
-      if (i < num_items) kept |= 1u << (kWordsPerVector * vector + bit);
-    }
-    bits_ = (bits_ & kept) | (behind.bits_ & ~kept);
+    constexpr bool kIsPacked = KeyMap<kType>::kIsPacked;
+    std::uint32_t before = (1u << (kIsPacked ? (num_items + 1) / 2 : num_items)) - 1;
+    if (kIsPacked) before |= ((1u << num_items / 2) - 1) << 16;
+    const std::uint32_t replaced = vector_bits(vector) & ~(before << (kWordsPerVector * vector));
+    bits_ = (bits_ & ~replaced) | (behind.bits_ & replaced);
   }
 
   __device__ __forceinline__ void drop(const HitMask& others) { bits_ &= ~others.bits_; }
-  // An item of a vector; both are compile-time constants.
-  __device__ __forceinline__ void drop_item(int vector, int item) {
-    constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
-    const int bit = kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16;
-    bits_ &= ~(1u << bit);
-  }
   // Whether it is a hit, of any vector and item.
   __device__ __forceinline__ bool has(std::uint32_t vector, std::uint32_t item) const {
     constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
     return (bits_ >> (kWordsPerVector * vector + item / kPerWord + item % kPerWord * 16) & 1) != 0;
   }
-  __device__ __forceinline__ void merge(const HitMask& other) { bits_ |= other.bits_; }
 
   __device__ __forceinline__ bool any() const { return bits_ != 0; }
   // Of a vector.
@@ -118,9 +115,15 @@ class HitMask {
   // kThreads threads alternate.
   template <int kThreads>
   __device__ __forceinline__ std::uint32_t pop_offset() {
-    std::uint32_t vector, item;
-    pop(&vector, &item);
-    return vector * (kThreads * KeyMap<kType>::kItemsPerVector) + item;
+    static_assert((kThreads & (kThreads - 1)) == 0, "bits of an offset are disjoint");
+    const std::uint32_t bit = 31 - __clz(static_cast<int>(bits_));
+    bits_ ^= 1u << bit;
+    // Vector and word are neighbouring bits of `bit`: one product brings both to their places.
+    constexpr std::uint32_t kWordStep = KeyMap<kType>::kItemsPerWord;
+    constexpr std::uint32_t kVectorStep = kThreads * KeyMap<kType>::kItemsPerVector;
+    const std::uint32_t offset = bit * (kWordStep + kVectorStep / kWordsPerVector) &
+                                 (kWordStep | kVectorStep) * (kWordsPerVector - 1);
+    return KeyMap<kType>::kIsPacked ? offset + bit / 16 : offset;
   }
 
  private:

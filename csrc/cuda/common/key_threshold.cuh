@@ -73,27 +73,55 @@ class KeyThreshold {
     }
   }
 
-  // The same from the word itself: what orienting negates changes sides instead. kNegated is
-  // KeyMap::is_negated().
-  template <bool kNegated>
-  __device__ __forceinline__ std::uint32_t compare_raw(std::uint32_t word) const {
-    if constexpr (!kNegated || kType == ValueType::kInt32) {
-      return compare(word);
-    } else if constexpr (kType == ValueType::kBFloat16) {
-      return ptx::mask_ge_bf16x2(word, limit_ ^ 0x80008000u);
+  __device__ std::uint32_t inverse() const { return inverse_; }
+
+ private:
+  static constexpr std::uint32_t kSign = KeyMap<kType>::kMaxKey ^ (KeyMap<kType>::kMaxKey >> 1);
+
+  template <ValueType, bool>
+  friend class RawThreshold;
+
+  std::uint32_t limit_;  // in every item
+  std::uint32_t inverse_;
+};
+
+// The same for words as they are: what orienting negates changes sides instead. kNegated is
+// KeyMap::is_negated().
+template <ValueType kType, bool kNegated>
+class RawThreshold {
+ public:
+  __device__ __forceinline__ explicit RawThreshold(const KeyThreshold<kType>& threshold)
+      : limit_(kChangesSides ? threshold.limit_ ^ kSigns : threshold.limit_),
+        inverse_(threshold.inverse_) {}
+
+  // Flips those of `bits`, a compile-time constant of one bit per item of the word, whose items
+  // compare() would tell by all ones.
+  __device__ __forceinline__ void flip(std::uint32_t word, std::uint32_t bits,
+                                       std::uint32_t* mask) const {
+    if constexpr (kType == ValueType::kBFloat16) {
+      const std::uint32_t told =
+          kChangesSides ? ptx::mask_ge_bf16x2(word, limit_) : ptx::mask_le_bf16x2(word, limit_);
+      *mask ^= told & bits;
     } else if constexpr (kType == ValueType::kFloat16) {
-      return ptx::mask_ge_f16x2(word, limit_ ^ 0x80008000u);
+      const std::uint32_t told =
+          kChangesSides ? ptx::mask_ge_f16x2(word, limit_) : ptx::mask_le_f16x2(word, limit_);
+      *mask ^= told & bits;
+    } else if constexpr (kType == ValueType::kInt32) {
+      ptx::flip_where_le_s32(word, limit_, bits, mask);
+    } else if constexpr (kChangesSides) {
+      ptx::flip_where_ge_f32(word, limit_, bits, mask);
     } else {
-      return ptx::mask_ge_f32(word, limit_ ^ 0x80000000u);
+      ptx::flip_where_le_f32(word, limit_, bits, mask);
     }
   }
 
   __device__ std::uint32_t inverse() const { return inverse_; }
 
  private:
-  static constexpr std::uint32_t kSign = KeyMap<kType>::kMaxKey ^ (KeyMap<kType>::kMaxKey >> 1);
+  static constexpr bool kChangesSides = kNegated && kType != ValueType::kInt32;
+  static constexpr std::uint32_t kSigns = KeyMap<kType>::kIsPacked ? 0x80008000u : 0x80000000u;
 
-  std::uint32_t limit_;  // in every item
+  std::uint32_t limit_;
   std::uint32_t inverse_;
 };
 

@@ -9,8 +9,11 @@
 //
 // A tile that begins behind the bound's position has hits above the bound's key only, one that ends
 // before it has those equal to it as well. Of the tile that holds the position both masks are made,
-// and each slot takes the one of its side: so the masks are exact, and rows full of one value are
+// and each item takes the one of its side: so the masks are exact, and rows full of one value are
 // passed over as fast as any other.
+//
+// Most tiles are plain: whole, followed by a whole one, and on one side of the position. They pay
+// one comparison of their place for that; thresholds are made and ends are minded behind it.
 //
 // Survivors go to a list in shared memory, and to the row's buffer in global memory once that is
 // full.
@@ -26,12 +29,20 @@
 #include "cuda/common/row_parts.h"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/slot_composites.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/prefetch.cuh"
 
 namespace deepselect::cuda {
 
 // Where a CTA's survivors go. The list's counter is in shared memory.
 struct SurvivorSink {
+  // All lanes of a warp call reserve().
+  static constexpr bool kReservesByWarp = true;
+  struct Places {
+    std::uint32_t next;    // in the list
+    std::uint32_t beyond;  // what makes a place in the buffer of one behind the list's end
+  };
+
   Composite* staged;
   std::uint32_t staged_capacity;
   std::uint32_t* num_staged;  // may run past staged_capacity
@@ -44,10 +55,9 @@ struct SurvivorSink {
     return static_cast<std::uint32_t>(atomicAdd(counter, static_cast<unsigned long long>(count)));
   }
 
-  // Places for `count` survivors of this lane (below 2^kBits), which put() takes. All lanes of the
-  // warp call it.
+  // Places for `count` survivors of this lane (below 2^kBits), which put() takes one by one.
   template <int kBits>
-  __device__ __forceinline__ std::uint64_t reserve(std::uint32_t count) const {
+  __device__ __forceinline__ Places reserve(std::uint32_t count) const {
     const Prefix prefix = warp_prefix_small<kBits>(count);
     std::uint32_t place = 0;
     std::uint32_t beyond = 0;
@@ -60,16 +70,15 @@ struct SurvivorSink {
       }
     }
     place = __shfl_sync(kAllLanes, place, 0) + prefix.before;
-    return std::uint64_t{__shfl_sync(kAllLanes, beyond, 0)} << 32 | place;
+    return {place, __shfl_sync(kAllLanes, beyond, 0)};
   }
 
-  __device__ __forceinline__ void put(std::uint64_t reserved, std::uint32_t number,
-                                      Composite composite) const {
-    const std::uint32_t place = static_cast<std::uint32_t>(reserved) + number;
+  __device__ __forceinline__ void put(Places* places, Composite composite) const {
+    const std::uint32_t place = places->next++;
     if (place < staged_capacity) {
       staged[place] = composite;
     } else {
-      const std::uint32_t beyond = place + static_cast<std::uint32_t>(reserved >> 32);
+      const std::uint32_t beyond = place + places->beyond;
       if (beyond < buffer_capacity) buffer[beyond] = composite;
     }
   }
@@ -93,7 +102,8 @@ struct SurvivorSink {
 //
 // A tile is kSlots neighbouring slots, and the parts take tiles in turn: all of them together read
 // the row from its beginning to its end. A row that gives every part no more than one tile is dealt
-// out in smaller pieces: a vector of every thread at a time.
+// out in layers instead, a vector of every thread each: a part has one tile of some neighbouring
+// ones.
 template <int kThreads, int kBatches, bool kStagesHits, ValueType kType>
 class PartTiles {
  public:
@@ -104,13 +114,20 @@ class PartTiles {
   // `stage` is kStageBytes of shared memory, aligned to 16.
   __device__ __forceinline__ PartTiles(const RowSlots<kType>& slots, const RowPart& part,
                                        void* stage)
-      : end_(slots.end_whole()), stage_(static_cast<unsigned char*>(stage) + threadIdx.x * 16) {
-    const std::uint32_t first = slots.first_whole();
-    const bool is_long = end_ > first && end_ - first > part.num_parts * kSlots;
-    tile_step_ = part.num_parts * kSlots;
-    vector_step_ = is_long ? kThreads : part.num_parts * kThreads;
-    first_ = first + part.index * (is_long ? kSlots : kThreads);
-    if (has_tile()) load_all(slots);
+      : first_(slots.first_whole()),
+        end_(slots.end_whole()),
+        tile_step_(part.num_parts * kSlots),
+        stage_(static_cast<unsigned char*>(stage) + threadIdx.x * 16) {
+    const std::uint32_t num_slots = max(end_, first_) - first_;
+    if (part.num_parts == 1 || num_slots > tile_step_) {
+      first_ += part.index * kSlots;
+    } else {
+      const std::uint32_t num_layers = (num_slots + kThreads - 1) / kThreads;
+      end_ = min(end_, first_ + (part.index + 1) * num_layers / part.num_parts * kThreads);
+      first_ += part.index * num_layers / part.num_parts * kThreads;
+    }
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch) load(slots, first_, batch);
   }
 
   // Asks for the beginning of the second tile. One thread calls it.
@@ -144,169 +161,193 @@ class PartTiles {
   __device__ __forceinline__ void filter_tiles(const RowSlots<kType>& slots,
                                                const KeyMap<kType>& key_map, Composite bound,
                                                const Sink& sink) {
+    using Threshold = RawThreshold<kType, kIsNegated>;
+    bool takes_equals = begins_before(slots, bound);
+    Threshold threshold(threshold_of(key_map, bound, takes_equals));
+    std::uint32_t plain_end = end_of_plain(slots, bound);
     for (;;) {
-      const std::uint32_t first = first_;
-      const bool begins_before = slots.first_position(first) <= position_of(bound);
-      const bool ends_before =
-          slots.first_position(last_slot(first)) + (kItems - 1) <= position_of(bound);
-      // Made anew for each tile: kept, it would take registers that the loads need.
-      const KeyThreshold<kType> threshold(key_map,
-                                          std::uint64_t{key_of(bound)} + (begins_before ? 0 : 1));
-      first_ += tile_step_;
-      const bool is_last = !has_tile();
+      const bool is_plain = first_ < plain_end;
       HitMask<kType> hits[kBatches];
 #pragma unroll
       for (int batch = 0; batch < kBatches; ++batch) {
-        hits[batch] = batch_hits<kIsNegated>(threshold, first, batch);
-        if (begins_before && !ends_before) {
-          const KeyThreshold<kType> behind(key_map, std::uint64_t{key_of(bound)} + 1);
-          separate(slots, bound, batch_hits<kIsNegated>(behind, first, batch), first, batch,
-                   &hits[batch]);
-        }
+        hits[batch] = batch_hits(threshold, batch);
+        // What is not plain may stage vectors in vain.
         if constexpr (kStagesHits) stage(batch, hits[batch]);
-        if (!is_last) load(slots, batch);
+        if (is_plain) {
+          load_next_whole(slots, batch);
+        } else {
+          if (takes_equals && !ends_before(slots, bound)) {
+            const Threshold behind(threshold_of(key_map, bound, false));
+            separate(slots, bound, batch_hits(behind, batch), batch, &hits[batch]);
+          }
+          drop_behind_end(batch, &hits[batch]);
+          load(slots, first_ + tile_step_, batch);
+        }
       }
-      append(slots, key_map, sink, first, hits);
-      if (is_last) return;
+      append(slots, key_map, sink, hits);
+      first_ += tile_step_;
+      if (is_plain) continue;
+      if (!has_tile()) return;
+      takes_equals = begins_before(slots, bound);
+      threshold = Threshold(threshold_of(key_map, bound, takes_equals));
+      plain_end = end_of_plain(slots, bound);
     }
   }
 
   __device__ __forceinline__ bool has_tile() const { return first_ < end_; }
-  __device__ __forceinline__ std::uint32_t slot_of(std::uint32_t first,
-                                                   std::uint32_t vector) const {
-    return first + vector * vector_step_ + threadIdx.x;
-  }
-  __device__ __forceinline__ std::uint32_t last_slot(std::uint32_t first) const {
-    return first + (kBatches * kBatchVectors - 1) * vector_step_ + kThreads - 1;
-  }
-  __device__ __forceinline__ bool is_whole(std::uint32_t first) const {
-    return last_slot(first) < end_;
+  __device__ __forceinline__ static std::uint32_t slot_of(std::uint32_t first,
+                                                          std::uint32_t vector) {
+    return first + vector * kThreads + threadIdx.x;
   }
 
-  __device__ __forceinline__ void load(const RowSlots<kType>& slots, int batch) {
-    const uint4* source = slots.whole_slots();
-    const bool whole = is_whole(first_);
+  // Whether the tile in registers has an item that is not behind the bound's position.
+  __device__ __forceinline__ bool begins_before(const RowSlots<kType>& slots,
+                                                Composite bound) const {
+    return slots.first_position(first_) <= position_of(bound);
+  }
+  // Whether it has none that is.
+  __device__ __forceinline__ bool ends_before(const RowSlots<kType>& slots, Composite bound) const {
+    return slots.first_position(first_ + kSlots) - 1 <= position_of(bound);
+  }
+
+  // Of what is on one side of the position. Made where it is used: kept through the loop, one that
+  // is not in use would take registers that the loads need.
+  __device__ __forceinline__ static KeyThreshold<kType> threshold_of(const KeyMap<kType>& key_map,
+                                                                     Composite bound,
+                                                                     bool takes_equals) {
+    return {key_map, std::uint64_t{ptx::made_here(key_of(bound))} + (takes_equals ? 0 : 1)};
+  }
+  // Tiles that begin before this are plain, from the tile in registers on.
+  __device__ __forceinline__ std::uint32_t end_of_plain(const RowSlots<kType>& slots,
+                                                        Composite bound) const {
+    // Where the last of them may end at most, so that the next is whole.
+    std::uint32_t end = max(end_, tile_step_) - tile_step_;
+    if (begins_before(slots, bound)) {
+      end = min(end, slots.num_ending_by(ptx::made_here(position_of(bound))));
+    }
+    // A uniform register: the compiler does not know that the bound is the same in all lanes.
+    return __reduce_max_sync(kAllLanes, max(end, kSlots - 1) - (kSlots - 1));
+  }
+
+  __device__ __forceinline__ void load_next_whole(const RowSlots<kType>& slots, int batch) {
+    const uint4* source = slots.whole_slots() + slot_of(first_, 0) + tile_step_;
 #pragma unroll
     for (int v = 0; v < kBatchVectors; ++v) {
-      const std::uint32_t slot = slot_of(first_, batch * kBatchVectors + v);
-      if (whole || slot < end_) bits_[batch][v] = source[slot];
+      bits_[batch][v] = source[(batch * kBatchVectors + v) * kThreads];
     }
   }
-  __device__ __forceinline__ void load_all(const RowSlots<kType>& slots) {
+  // What there is of the tile from `first` on.
+  __device__ __forceinline__ void load(const RowSlots<kType>& slots, std::uint32_t first,
+                                       int batch) {
+    // Hidden, or the compiler keeps a counter for each of these rare addresses.
+    const uint4* source = ptx::opaque_global(slots.whole_slots() + slot_of(first, 0));
 #pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) load(slots, batch);
+    for (int v = 0; v < kBatchVectors; ++v) {
+      const int vector = batch * kBatchVectors + v;
+      if (slot_of(first, vector) < end_) bits_[batch][v] = source[vector * kThreads];
+    }
   }
 
+  // As if all items were on one side of the bound's position.
   template <bool kIsNegated>
-  __device__ __forceinline__ HitMask<kType> batch_hits(const KeyThreshold<kType>& threshold,
-                                                       std::uint32_t first, int batch) const {
-    HitMask<kType> hits;
+  __device__ __forceinline__ HitMask<kType> batch_hits(
+      const RawThreshold<kType, kIsNegated>& threshold, int batch) const {
+    HitMask<kType> hits(threshold);
 #pragma unroll
-    for (int v = 0; v < kBatchVectors; ++v) {
-      hits.template add_raw<kIsNegated>(threshold, bits_[batch][v], v);
-    }
-    hits.finish(threshold);
-    if (!is_whole(first)) {
-#pragma unroll
-      for (int v = 0; v < kBatchVectors; ++v) {
-        if (slot_of(first, batch * kBatchVectors + v) >= end_) hits.drop(v);
-      }
-    }
+    for (int v = 0; v < kBatchVectors; ++v) hits.add_raw(threshold, bits_[batch][v], v);
     return hits;
   }
 
-  // Of `hits`, which take what equals the bound's key, keeps the slots before the bound's position;
-  // the others take their hits of `behind`.
+  // Of `hits`, which take what equals the bound's key, keeps what is before the bound's position;
+  // the others are those of `behind`.
   __device__ __forceinline__ void separate(const RowSlots<kType>& slots, Composite bound,
-                                           HitMask<kType> behind, std::uint32_t first, int batch,
+                                           const HitMask<kType>& behind, int batch,
                                            HitMask<kType>* hits) const {
 #pragma unroll
     for (int v = 0; v < kBatchVectors; ++v) {
       const std::uint32_t position =
-          slots.first_position(slot_of(first, batch * kBatchVectors + v));
-      if (position > position_of(bound)) {
-        hits->drop(v);
-        continue;
-      }
-      // In the slot of the position itself, what is behind it differs by its key alone.
-      const std::uint32_t num_before = position_of(bound) - position + 1;
-#pragma unroll
-      for (int item = 0; item < kItems; ++item) {
-        if (static_cast<std::uint32_t>(item) < num_before) {
-          behind.drop_item(v, item);
-        } else {
-          hits->drop_item(v, item);
-        }
-      }
+          slots.first_position(slot_of(first_, batch * kBatchVectors + v));
+      const auto num_before = static_cast<std::int32_t>(position_of(bound) + 1 - position);
+      hits->replace_behind(v, static_cast<std::uint32_t>(min(max(num_before, 0), kItems)), behind);
     }
-    hits->merge(behind);
   }
 
-  // This thread's place in the stage for a vector of its tile.
-  __device__ __forceinline__ unsigned char* staged(std::uint32_t vector) const {
-    return stage_ + vector * (kThreads * 16);
+  __device__ __forceinline__ void drop_behind_end(int batch, HitMask<kType>* hits) const {
+    if (first_ + kSlots <= end_) return;
+#pragma unroll
+    for (int v = 0; v < kBatchVectors; ++v) {
+      if (slot_of(first_, batch * kBatchVectors + v) >= end_) hits->drop(v);
+    }
+  }
+
+  // This thread's place in the stage for its first vector of a batch. A stage is laid out as its
+  // tile is.
+  __device__ __forceinline__ unsigned char* staged(int batch) const {
+    return stage_ + batch * (kBatchVectors * kThreads * 16);
   }
   __device__ __forceinline__ void stage(int batch, const HitMask<kType>& hits) const {
 #pragma unroll
     for (int v = 0; v < kBatchVectors; ++v) {
       if (hits.any(v)) {
-        *reinterpret_cast<uint4*>(staged(batch * kBatchVectors + v)) = bits_[batch][v];
+        *reinterpret_cast<uint4*>(staged(batch) + v * (kThreads * 16)) = bits_[batch][v];
       }
     }
   }
 
   template <class Sink>
   __device__ __forceinline__ void append(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
-                                         const Sink& sink, std::uint32_t first,
-                                         HitMask<kType> (&hits)[kBatches]) const {
+                                         const Sink& sink, HitMask<kType> (&hits)[kBatches]) const {
     std::uint32_t count = 0;
 #pragma unroll
     for (int batch = 0; batch < kBatches; ++batch) count += hits[batch].count();
-    if (!__any_sync(kAllLanes, count != 0)) return;
-    const std::uint64_t reserved =
-        sink.template reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
+    if constexpr (Sink::kReservesByWarp) {
+      if (!__any_sync(kAllLanes, count != 0)) return;
+    } else {
+      if (count == 0) return;
+    }
+    auto places = sink.template reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
     // Read again from far, hits of a lane come one after the other.
-    const bool is_dense = !kStagesHits && __any_sync(kAllLanes, count > kSparseHits);
-    std::uint32_t number = 0;
+    if (!kStagesHits && __any_sync(kAllLanes, count > kSparseHits)) {
 #pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) {
-      if (is_dense) {
+      for (int batch = 0; batch < kBatches; ++batch) {
 #pragma unroll 1
         for (std::uint32_t v = 0; v < kBatchVectors; ++v) {
           put_slot(
-              slots, key_map, sink, reserved, slot_of(first, batch * kBatchVectors + v),
-              [&](std::uint32_t item) { return hits[batch].has(v, item); }, &number);
+              slots, key_map, sink, slot_of(first_, batch * kBatchVectors + v),
+              [&](std::uint32_t item) { return hits[batch].has(v, item); }, &places);
         }
-        continue;
       }
+      return;
+    }
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch) {
+      const std::uint32_t position = slots.first_position(slot_of(first_, batch * kBatchVectors));
 #pragma unroll 1
       while (hits[batch].any()) {
-        std::uint32_t vector, item;
-        hits[batch].pop(&vector, &item);
-        vector += batch * kBatchVectors;
-        const std::uint32_t position = slots.first_position(slot_of(first, vector)) + item;
+        // In the row as in the stage.
+        const std::uint32_t offset = hits[batch].template pop_offset<kThreads>();
         BitsOf<kType> bits;
         if constexpr (kStagesHits) {
-          bits = reinterpret_cast<const BitsOf<kType>*>(staged(vector))[item];
+          bits = reinterpret_cast<const BitsOf<kType>*>(staged(batch))[offset];
         } else {
-          bits = slots.item(position);
+          bits = slots.item(position + offset);
         }
-        sink.put(reserved, number++, composite_key(key_map.key(bits), position));
+        sink.put(&places, composite_at(key_map.key_in_loop(bits), position, offset));
       }
     }
   }
 
   // Where hits are many, as in a row in order: a slot's at once.
-  template <class Sink, class IsHit>
+  template <class Sink, class IsHit, class Places>
   __device__ __forceinline__ static void put_slot(const RowSlots<kType>& slots,
                                                   const KeyMap<kType>& key_map, const Sink& sink,
-                                                  std::uint64_t reserved, std::uint32_t slot,
-                                                  IsHit&& is_hit, std::uint32_t* number) {
+                                                  std::uint32_t slot, IsHit&& is_hit,
+                                                  Places* places) {
     const uint4 bits = slot < slots.end_whole() ? slots.whole_slots()[slot] : uint4{0, 0, 0, 0};
     const SlotComposites<kType> composites(key_map, bits, slots.first_position(slot));
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
-      if (is_hit(item)) sink.put(reserved, (*number)++, composites.at(item));
+      if (is_hit(item)) sink.put(places, composites.at(item));
     }
   }
 
@@ -314,7 +355,6 @@ class PartTiles {
   std::uint32_t first_;  // of the tile in registers, or of the next
   std::uint32_t end_;
   std::uint32_t tile_step_;
-  std::uint32_t vector_step_;
   unsigned char* stage_;  // this thread's first vector
 };
 
@@ -334,11 +374,10 @@ __device__ __forceinline__ void filter_edges(const RowSlots<kType>& slots,
                                          slots.first_position(slot));
   const std::uint32_t hits =
       composites.in_range(is_edge ? slots.valid_items(slot) : 0u, bound, ~Composite{0});
-  const std::uint64_t reserved = sink.reserve<4>(__popc(hits));
-  std::uint32_t number = 0;
+  SurvivorSink::Places places = sink.reserve<4>(__popc(hits));
 #pragma unroll
   for (int j = 0; j < SlotComposites<kType>::kItems; ++j) {
-    if ((hits >> j & 1) != 0) sink.put(reserved, number++, composites.at(j));
+    if ((hits >> j & 1) != 0) sink.put(&places, composites.at(j));
   }
 }
 

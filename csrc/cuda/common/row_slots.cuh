@@ -58,6 +58,12 @@ class RowSlots {
     return (position + lead_) / kItemsPerSlot;
   }
 
+  // How many slots end at a position or before it; more than there are where `position` lies behind
+  // the window.
+  __device__ __forceinline__ std::uint32_t num_ending_by(std::uint32_t position) const {
+    return static_cast<std::uint32_t>((std::uint64_t{position} + 1 + lead_) / kItemsPerSlot);
+  }
+
   // Bit i: item i of the slot lies in the window.
   __device__ __forceinline__ std::uint32_t valid_items(std::uint32_t slot) const {
     constexpr std::uint32_t kAll = (1u << kItemsPerSlot) - 1;

@@ -35,6 +35,7 @@
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/sample_rank.h"
 #include "cuda/ptx/prefetch.cuh"
+#include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/row_stream.h"
 #include "cuda/tuning/row_stream.h"
 #include "deepselect/row_view.h"
@@ -56,16 +57,17 @@ __device__ __forceinline__ void prefetch_row(const RowSlots<kType>& slots,
 // than bringing a warp's lanes together.
 template <class Put>
 struct RowSink {
+  static constexpr bool kReservesByWarp = false;
+
   std::uint32_t* num_survivors;
   const Put& put_composite;
 
   template <int kBits>
-  __device__ __forceinline__ std::uint64_t reserve(std::uint32_t count) const {
+  __device__ __forceinline__ std::uint32_t reserve(std::uint32_t count) const {
     return count == 0 ? 0 : atomicAdd(num_survivors, count);
   }
-  __device__ __forceinline__ void put(std::uint64_t reserved, std::uint32_t number,
-                                      Composite composite) const {
-    put_composite(static_cast<std::uint32_t>(reserved) + number, composite);
+  __device__ __forceinline__ void put(std::uint32_t* place, Composite composite) const {
+    put_composite((*place)++, composite);
   }
 };
 
@@ -82,7 +84,8 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   using Tiles = PartTiles<kThreads, 1, true, kType>;
   static_assert(Tiles::kStageBytes == Policy::kStageBytes && Sample::kBytes == Policy::kSampleBytes,
                 "what the plan reserves");
-  extern __shared__ __align__(16) unsigned char dynamic_smem[];
+  extern __shared__ __align__(16) unsigned char smem_bytes[];
+  unsigned char* const dynamic_smem = ptx::opaque_shared(&smem_bytes[0]);
   auto& smem = *reinterpret_cast<RowStreamSmem*>(dynamic_smem);
   auto* survivors =
       reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem) + Policy::kStageBytes);

@@ -66,6 +66,13 @@ __device__ __forceinline__ T* opaque_global(T* address) {
   return static_cast<T*>(__cvta_global_to_generic(global));
 }
 
+// No instruction: what is made of the result is made where it is used, and not kept in registers
+// all through a loop around it.
+__device__ __forceinline__ std::uint32_t made_here(std::uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 // %lanemask_lt (PTX ISA 10.20): bit per lane of the warp below this one.
 __device__ __forceinline__ std::uint32_t lanes_below() {
   std::uint32_t mask;

@@ -57,6 +57,30 @@ __device__ __forceinline__ std::uint32_t mask_ge_f32(std::uint32_t a, std::uint3
   return mask;
 }
 
+// setp.le (PTX ISA 9.7.1.15 and 9.7.3.15) of two int32 or float32, without .ftz, and a predicated
+// xor: flips `bits` of the mask where a <= b. `bits` is a compile-time constant.
+__device__ __forceinline__ void flip_where_le_s32(std::uint32_t a, std::uint32_t b,
+                                                  std::uint32_t bits, std::uint32_t* mask) {
+  asm("{ .reg .pred p; setp.le.s32 p, %1, %2; @p xor.b32 %0, %0, %3; }"
+      : "+r"(*mask)
+      : "r"(a), "r"(b), "r"(bits));
+}
+
+__device__ __forceinline__ void flip_where_le_f32(std::uint32_t a, std::uint32_t b,
+                                                  std::uint32_t bits, std::uint32_t* mask) {
+  asm("{ .reg .pred p; setp.le.f32 p, %1, %2; @p xor.b32 %0, %0, %3; }"
+      : "+r"(*mask)
+      : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)), "r"(bits));
+}
+
+// The same where a >= b.
+__device__ __forceinline__ void flip_where_ge_f32(std::uint32_t a, std::uint32_t b,
+                                                  std::uint32_t bits, std::uint32_t* mask) {
+  asm("{ .reg .pred p; setp.ge.f32 p, %1, %2; @p xor.b32 %0, %0, %3; }"
+      : "+r"(*mask)
+      : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)), "r"(bits));
+}
+
 // max and min (PTX ISA 9.7.3.13, 9.7.4.10, sm_80) without .ftz: subnormals are kept, +0.0 is above
 // -0.0. Where one is NaN the other is the result, or NaN with kNanWins.
 template <bool kMin, bool kNanWins>

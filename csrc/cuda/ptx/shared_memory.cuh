@@ -18,6 +18,12 @@ __device__ __forceinline__ std::uint32_t opaque_shared_address(const void* objec
   return address;
 }
 
+// The same as a pointer.
+template <class T>
+__device__ __forceinline__ T* opaque_shared(T* object) {
+  return static_cast<T*>(__cvta_shared_to_generic(opaque_shared_address(object)));
+}
+
 // red.shared.add.u32 (PTX ISA 9.7.13.7) of one. Lanes that hit the same counter are merged.
 __device__ __forceinline__ void count_at(std::uint32_t shared_address) {
   asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(shared_address) : "memory");
