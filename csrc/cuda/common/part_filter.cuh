@@ -26,6 +26,7 @@
 #include "cuda/common/hit_mask.cuh"
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/key_threshold.cuh"
+#include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_parts.h"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/slot_composites.cuh"
@@ -358,27 +359,21 @@ class PartTiles {
   unsigned char* stage_;  // this thread's first vector
 };
 
-// The slots that are not whole, at most one at either end of the row. One warp calls it.
-template <ValueType kType>
+// The slots that are not whole, at most one at either end of the row. The CTA's first warp calls
+// it; `sink` as in PartTiles::filter().
+template <ValueType kType, class Sink>
 __device__ __forceinline__ void filter_edges(const RowSlots<kType>& slots,
                                              const KeyMap<kType>& key_map, Composite bound,
-                                             const SurvivorSink& sink) {
-  const std::uint32_t lane = threadIdx.x % kWarpThreads;
-  const bool has_first = slots.first_whole() != 0;
-  const bool has_last =
-      slots.end_whole() < slots.num_slots() && !(has_first && slots.num_slots() == 1);
-  if (!has_first && !has_last) return;
-  const bool is_edge = (lane == 0 && has_first) || (lane == 1 && has_last);
-  const std::uint32_t slot = lane == 0 ? 0 : slots.num_slots() - 1;
-  const SlotComposites<kType> composites(key_map, is_edge ? slots.load(slot) : uint4{0, 0, 0, 0},
-                                         slots.first_position(slot));
-  const std::uint32_t hits =
-      composites.in_range(is_edge ? slots.valid_items(slot) : 0u, bound, ~Composite{0});
-  SurvivorSink::Places places = sink.reserve<4>(__popc(hits));
-#pragma unroll
-  for (int j = 0; j < SlotComposites<kType>::kItems; ++j) {
-    if ((hits >> j & 1) != 0) sink.put(&places, composites.at(j));
+                                             const Sink& sink) {
+  if (!slots.has_edges()) return;
+  const std::uint32_t position = edge_position(slots, ptx::made_here(threadIdx.x));
+  Composite composite = kNoComposite;
+  if (position != kNoPosition) {
+    composite = composite_key(key_map.key(slots.item(position)), position);
   }
+  const bool is_hit = composite != kNoComposite && composite >= bound;
+  auto places = sink.template reserve<1>(is_hit ? 1u : 0u);
+  if (is_hit) sink.put(&places, composite);
 }
 
 }  // namespace deepselect::cuda

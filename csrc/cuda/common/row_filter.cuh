@@ -9,34 +9,30 @@
 
 namespace deepselect::cuda {
 
-// Calls `body(position)` for the items of the slots that are not whole, at most one slot at either
-// end, an item per thread. All threads of the CTA call it.
-template <ValueType kType, class Body>
-__device__ __forceinline__ void for_each_edge_item(const RowSlots<kType>& slots, Body&& body) {
+constexpr std::uint32_t kNoPosition = ~std::uint32_t{0};
+
+// The items of the slots that are not whole, at most one slot at either end, are dealt out to the
+// CTA's first threads: the position of a thread's, or kNoPosition.
+template <ValueType kType>
+__device__ __forceinline__ std::uint32_t edge_position(const RowSlots<kType>& slots,
+                                                       std::uint32_t thread) {
   constexpr std::uint32_t kItems = RowSlots<kType>::kItemsPerSlot;
-  if (!slots.has_edges() || threadIdx.x >= 2 * kItems) return;
+  if (!slots.has_edges() || thread >= 2 * kItems) return kNoPosition;
   const std::uint32_t first = slots.first_whole();
   const std::uint32_t end = slots.end_whole();
-  const std::uint32_t item = threadIdx.x % kItems;
-  const bool is_first = threadIdx.x < kItems;
+  const std::uint32_t item = thread % kItems;
+  const bool is_first = thread < kItems;
   const std::uint32_t slot = is_first ? 0 : end;
   const bool exists = is_first ? first == 1 : end >= first && end < slots.num_slots();
-  if (exists && (slots.valid_items(slot) >> item & 1) != 0) {
-    body(slots.first_position(slot) + item);
-  }
+  const bool is_valid = exists && (slots.valid_items(slot) >> item & 1) != 0;
+  return is_valid ? slots.first_position(slot) + item : kNoPosition;
 }
 
-// Hands every element of the slots that are not whole that reaches `bound` to `put(place,
-// composite)`, with places that `reserve(count)` gave.
-template <ValueType kType, class Reserve, class Put>
-__device__ __forceinline__ void for_each_edge_reaching(const RowSlots<kType>& slots,
-                                                       const KeyMap<kType>& key_map,
-                                                       Composite bound, Reserve&& reserve,
-                                                       Put&& put) {
-  for_each_edge_item(slots, [&](std::uint32_t position) {
-    const Composite composite = composite_key(key_map.key(slots.item(position)), position);
-    if (composite >= bound) put(reserve(1), composite);
-  });
+// Calls `body(position)` for each of them. All threads of the CTA call it.
+template <ValueType kType, class Body>
+__device__ __forceinline__ void for_each_edge_item(const RowSlots<kType>& slots, Body&& body) {
+  const std::uint32_t position = edge_position(slots, threadIdx.x);
+  if (position != kNoPosition) body(position);
 }
 
 }  // namespace deepselect::cuda

@@ -27,7 +27,6 @@
 #include "cuda/common/finish.cuh"
 #include "cuda/common/part_filter.cuh"
 #include "cuda/common/pass_counts.cuh"
-#include "cuda/common/row_filter.cuh"
 #include "cuda/common/row_finish.cuh"
 #include "cuda/common/row_output.cuh"
 #include "cuda/common/row_parts.h"
@@ -137,14 +136,14 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
       smem.num_survivors = 0;
     }
     __syncthreads();
-    const auto reserve = [&](std::uint32_t count) { return atomicAdd(&smem.num_survivors, count); };
     const auto put = [&](std::uint32_t place, Composite composite) {
       if (place < survivor_capacity) survivors[place] = composite;
       if (counts) count_shared(&histogram.bins[smem.cursor.bin(composite)]);
     };
-    for_each_edge_reaching(slots, key_map, bound, reserve, put);
+    const detail::RowSink<decltype(put)> sink{&smem.num_survivors, put};
     Tiles tiles(slots, RowPart{0, 0, 1}, dynamic_smem + sizeof(RowStreamSmem));
-    tiles.filter(slots, key_map, bound, detail::RowSink<decltype(put)>{&smem.num_survivors, put});
+    if (threadIdx.x < kWarpThreads) filter_edges(slots, key_map, bound, sink);
+    tiles.filter(slots, key_map, bound, sink);
     __syncthreads();
     num_survivors = smem.num_survivors;
     note_pass(num_survivors);
