@@ -56,7 +56,7 @@ struct SurvivorSink {
     return static_cast<std::uint32_t>(atomicAdd(counter, static_cast<unsigned long long>(count)));
   }
 
-  // Places for `count` survivors of this lane (below 2^kBits), which put() takes one by one.
+  // Places for `count` survivors of this lane (below 2^kBits), for put_all().
   template <int kBits>
   __device__ __forceinline__ Places reserve(std::uint32_t count) const {
     const Prefix prefix = warp_prefix_small<kBits>(count);
@@ -74,14 +74,18 @@ struct SurvivorSink {
     return {place, __shfl_sync(kAllLanes, beyond, 0)};
   }
 
-  __device__ __forceinline__ void put(Places* places, Composite composite) const {
-    const std::uint32_t place = places->next++;
-    if (place < staged_capacity) {
-      staged[place] = composite;
-    } else {
-      const std::uint32_t beyond = place + places->beyond;
-      if (beyond < buffer_capacity) buffer[beyond] = composite;
-    }
+  // Calls `body(put)`, which calls `put(composite)` for each of them.
+  template <class Body>
+  __device__ __forceinline__ void put_all(Places places, Body&& body) const {
+    body([&](Composite composite) {
+      const std::uint32_t place = places.next++;
+      if (place < staged_capacity) {
+        staged[place] = composite;
+      } else {
+        const std::uint32_t beyond = place + places.beyond;
+        if (beyond < buffer_capacity) buffer[beyond] = composite;
+      }
+    });
   }
 
   // Moves the list to the buffer. All threads of the CTA call it, after a barrier; `first_place` is
@@ -306,49 +310,55 @@ class PartTiles {
     } else {
       if (count == 0) return;
     }
-    auto places = sink.template reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
+    const auto places = sink.template reserve<log2_above(kBatches * kBatchVectors * kItems)>(count);
     // Read again from far, hits of a lane come one after the other.
-    if (!kStagesHits && __any_sync(kAllLanes, count > kSparseHits)) {
+    const bool is_dense = !kStagesHits && __any_sync(kAllLanes, count > kSparseHits);
+    sink.put_all(places, [&](auto&& put) {
 #pragma unroll
       for (int batch = 0; batch < kBatches; ++batch) {
+        if (is_dense) {
 #pragma unroll 1
-        for (std::uint32_t v = 0; v < kBatchVectors; ++v) {
-          put_slot(
-              slots, key_map, sink, slot_of(first_, batch * kBatchVectors + v),
-              [&](std::uint32_t item) { return hits[batch].has(v, item); }, &places);
+          for (std::uint32_t v = 0; v < kBatchVectors; ++v) {
+            put_slot(
+                slots, key_map, slot_of(first_, batch * kBatchVectors + v),
+                [&](std::uint32_t item) { return hits[batch].has(v, item); }, put);
+          }
+          continue;
         }
+        put_hits(slots, key_map, batch, hits[batch], put);
       }
-      return;
-    }
-#pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) {
-      const std::uint32_t position = slots.first_position(slot_of(first_, batch * kBatchVectors));
+    });
+  }
+
+  template <class Put>
+  __device__ __forceinline__ void put_hits(const RowSlots<kType>& slots,
+                                           const KeyMap<kType>& key_map, int batch,
+                                           HitMask<kType> hits, Put&& put) const {
+    const std::uint32_t position = slots.first_position(slot_of(first_, batch * kBatchVectors));
 #pragma unroll 1
-      while (hits[batch].any()) {
-        // In the row as in the stage.
-        const std::uint32_t offset = hits[batch].template pop_offset<kThreads>();
-        BitsOf<kType> bits;
-        if constexpr (kStagesHits) {
-          bits = reinterpret_cast<const BitsOf<kType>*>(staged(batch))[offset];
-        } else {
-          bits = slots.item(position + offset);
-        }
-        sink.put(&places, composite_at(key_map.key_in_loop(bits), position, offset));
+    while (hits.any()) {
+      // In the row as in the stage.
+      const std::uint32_t offset = hits.template pop_offset<kThreads>();
+      BitsOf<kType> bits;
+      if constexpr (kStagesHits) {
+        bits = reinterpret_cast<const BitsOf<kType>*>(staged(batch))[offset];
+      } else {
+        bits = slots.item(position + offset);
       }
+      put(composite_at(key_map.key_in_loop(bits), position, offset));
     }
   }
 
   // Where hits are many, as in a row in order: a slot's at once.
-  template <class Sink, class IsHit, class Places>
+  template <class IsHit, class Put>
   __device__ __forceinline__ static void put_slot(const RowSlots<kType>& slots,
-                                                  const KeyMap<kType>& key_map, const Sink& sink,
-                                                  std::uint32_t slot, IsHit&& is_hit,
-                                                  Places* places) {
+                                                  const KeyMap<kType>& key_map, std::uint32_t slot,
+                                                  IsHit&& is_hit, Put&& put) {
     const uint4 bits = slot < slots.end_whole() ? slots.whole_slots()[slot] : uint4{0, 0, 0, 0};
     const SlotComposites<kType> composites(key_map, bits, slots.first_position(slot));
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
-      if (is_hit(item)) sink.put(places, composites.at(item));
+      if (is_hit(item)) put(composites.at(item));
     }
   }
 
@@ -372,8 +382,8 @@ __device__ __forceinline__ void filter_edges(const RowSlots<kType>& slots,
     composite = composite_key(key_map.key(slots.item(position)), position);
   }
   const bool is_hit = composite != kNoComposite && composite >= bound;
-  auto places = sink.template reserve<1>(is_hit ? 1u : 0u);
-  if (is_hit) sink.put(&places, composite);
+  const auto places = sink.template reserve<1>(is_hit ? 1u : 0u);
+  if (is_hit) sink.put_all(places, [&](auto&& put) { put(composite); });
 }
 
 }  // namespace deepselect::cuda

@@ -54,19 +54,30 @@ __device__ __forceinline__ void prefetch_row(const RowSlots<kType>& slots,
 
 // Where the filter's survivors go: places by an atomic of each lane that has any, which costs less
 // than bringing a warp's lanes together.
-template <class Put>
+template <class Put, class Count>
 struct RowSink {
   static constexpr bool kReservesByWarp = false;
 
   std::uint32_t* num_survivors;
   const Put& put_composite;
+  const Count& count_composite;
+  bool counts;
 
   template <int kBits>
   __device__ __forceinline__ std::uint32_t reserve(std::uint32_t count) const {
     return count == 0 ? 0 : atomicAdd(num_survivors, count);
   }
-  __device__ __forceinline__ void put(std::uint32_t* place, Composite composite) const {
-    put_composite((*place)++, composite);
+  // Two loops, or each survivor would pay a branch.
+  template <class Body>
+  __device__ __forceinline__ void put_all(std::uint32_t place, Body&& body) const {
+    if (counts) {
+      body([&](Composite composite) {
+        put_composite(place++, composite);
+        count_composite(composite);
+      });
+    } else {
+      body([&](Composite composite) { put_composite(place++, composite); });
+    }
   }
 };
 
@@ -138,9 +149,12 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     __syncthreads();
     const auto put = [&](std::uint32_t place, Composite composite) {
       if (place < survivor_capacity) survivors[place] = composite;
-      if (counts) count_shared(&histogram.bins[smem.cursor.bin(composite)]);
     };
-    const detail::RowSink<decltype(put)> sink{&smem.num_survivors, put};
+    const auto count = [&](Composite composite) {
+      count_shared(&histogram.bins[smem.cursor.bin(composite)]);
+    };
+    const detail::RowSink<decltype(put), decltype(count)> sink{&smem.num_survivors, put, count,
+                                                               counts};
     Tiles tiles(slots, RowPart{0, 0, 1}, dynamic_smem + sizeof(RowStreamSmem));
     if (threadIdx.x < kWarpThreads) filter_edges(slots, key_map, bound, sink);
     tiles.filter(slots, key_map, bound, sink);
