@@ -3,8 +3,8 @@
 //
 // Survivors stay in registers between the histogram and the output. The addition to a bin tells a
 // survivor's rank among the bin's, so its place is a look-up of the bin's start. There are as few
-// bins as suffice, by one half of the composites: by key, and a second time by position where too
-// many have the key of the k-th best.
+// bins as suffice, by one half of the composites: by key, and by position where too many have the
+// key of the k-th best. A bin that is too full is divided by another round.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +60,15 @@ class HalfBins {
     const std::uint32_t key = key_of(composite);
     if (key >= best_key_ && !(by_position_ && key == best_key_)) return 0;
     return (top_ - (by_position_ ? static_cast<std::uint32_t>(composite) : key)) >> shift_;
+  }
+
+  // The bins of what is in one of these, of more than one key or position each.
+  __device__ __forceinline__ bool can_divide() const { return shift_ > 0; }
+  __device__ __forceinline__ HalfBins inside(std::uint32_t bin) const {
+    HalfBins divided(*this);
+    divided.top_ -= bin << shift_;
+    divided.shift_ = max(shift_ - kLog2Bins, 0);
+    return divided;
   }
 
   // Whether a bin is of one key, and that key.
@@ -239,11 +248,14 @@ __device__ __forceinline__ bool place_batch(const SurvivorView& view, std::uint3
       __syncthreads();
       return is_ordered;
     }
-    if (!half_bins.is_of_one_key()) break;
-
-    // Equal keys: once more by position.
-    const std::uint32_t key = half_bins.key_of_bin(pivot_bin);
-    half_bins = HalfBins({max(range.low, Composite{key} << 32), key, key, range.num_items});
+    if (half_bins.can_divide()) {
+      half_bins = half_bins.inside(pivot_bin);
+    } else if (half_bins.is_of_one_key()) {
+      const std::uint32_t key = half_bins.key_of_bin(pivot_bin);
+      half_bins = HalfBins({max(range.low, Composite{key} << 32), key, key, range.num_items});
+    } else {
+      break;  // what is better than the best key counts as it, and may be many
+    }
     num_above = pivot_start;
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
