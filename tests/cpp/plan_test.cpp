@@ -14,6 +14,7 @@
 #include "cuda/common/composite.h"
 #include "cuda/common/radix_cursor.h"
 #include "cuda/smem/row_radix.h"
+#include "cuda/smem/row_registers.h"
 #include "cuda/tuning/row_radix.h"
 #include "cuda/tuning/row_registers.h"
 #include "cuda/tuning/split_radix.h"
@@ -113,6 +114,7 @@ void check_row_registers_plan(const TopkParams& params, const DeviceLimits& limi
   EXPECT(std::int64_t{plan.row_threads} * plan.vectors_per_thread >= num_slots);
   const int num_teams = plan.cta_threads / plan.row_threads;
   EXPECT(std::int64_t{plan.grid_ctas} * num_teams >= params.num_rows);
+  EXPECT(plan.smem_bytes % (static_cast<std::size_t>(num_teams) * cuda::kBinsAlignment) == 0);
   const bool is_sorted = params.order == Order::kValue;
   EXPECT(!is_sorted || num_teams == 1);
   const std::size_t winner_bytes = is_sorted ? sizeof(Composite) : sizeof(std::uint16_t);

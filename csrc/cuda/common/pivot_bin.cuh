@@ -19,21 +19,20 @@ struct FoundBin {
 template <class Team, std::uint32_t kBins, int kBinsPerLane>
 __device__ __forceinline__ FoundBin search_bins(const std::uint32_t* bins, std::uint32_t rank) {
   constexpr std::uint32_t kStep = kBinsPerLane * Team::kLanes;
-  static_assert(kBins % kStep == 0);
+  static_assert(kBins % kStep == 0 && kBinGroup % kBinsPerLane == 0);
   std::uint32_t above = 0;
 #pragma unroll 1
   for (std::uint32_t step = 0; step < kBins; step += kStep) {
     const std::uint32_t first = step + kBinsPerLane * Team::lane();
-    const auto* quads = reinterpret_cast<const uint4*>(bins + first);
+    const std::uint32_t* counts = bins + padded_bin(first);  // and those behind it: see below
     std::uint32_t ends[kBinsPerLane];  // the sum of the lane's bins up to each
     std::uint32_t sum = 0;
 #pragma unroll
-    for (int q = 0; q < kBinsPerLane / 4; ++q) {
-      const uint4 counts = quads[q];
-      ends[4 * q] = sum + counts.x;
-      ends[4 * q + 1] = ends[4 * q] + counts.y;
-      ends[4 * q + 2] = ends[4 * q + 1] + counts.z;
-      sum = ends[4 * q + 3] = sum + (counts.x + counts.y) + (counts.z + counts.w);
+    for (int i = 0; i < kBinsPerLane; i += 4) {
+      ends[i] = sum + counts[i];
+      ends[i + 1] = ends[i] + counts[i + 1];
+      ends[i + 2] = ends[i + 1] + counts[i + 2];
+      sum = ends[i + 3] = sum + (counts[i] + counts[i + 1]) + (counts[i + 2] + counts[i + 3]);
     }
     const std::uint32_t end = above + Team::sum_to_lane(sum);
     const std::uint32_t reaching = __ballot_sync(Team::lanes(), end > rank);
@@ -60,9 +59,9 @@ __device__ __forceinline__ FoundBin search_bins(const std::uint32_t* bins, std::
 
 }  // namespace detail
 
-// The bin of the element of rank `rank` (0 is the best) in complete bins, aligned to 16 bytes. The
-// lanes of the team in one warp search, each kBinsPerLane bins at a time: more are fewer steps, and
-// more conflicts between banks. The whole team calls it; ends with a barrier where that is more
+// The bin of the element of rank `rank` (0 is the best) in complete bins, each at its padded_bin().
+// The lanes of the team in one warp search, each kBinsPerLane bins at a time: more are fewer steps.
+// The whole team calls it; ends with a barrier where that is more
 // than a warp, for which `shared` is the way.
 template <class Team, std::uint32_t kBins, int kBinsPerLane>
 __device__ __forceinline__ PivotBin team_pivot_bin(const std::uint32_t* bins, std::uint32_t rank,

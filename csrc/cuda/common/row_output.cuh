@@ -65,6 +65,29 @@ class RowOutput {
     write(place, position, bits);
   }
 
+  // Positions [0, count) into the places of the same numbers and pads behind them, where
+  // is_plain(). kThreads threads call it, each with its own `thread`.
+  template <int kThreads>
+  __device__ __forceinline__ void write_all_plain(std::uint32_t count, std::uint32_t thread) const {
+    auto* indices = reinterpret_cast<std::uint32_t*>(indices_);
+    const auto pad = static_cast<std::uint32_t>(params_.pad_index);
+    const auto offset = static_cast<std::uint32_t>(view_.offset);
+    const auto index_at = [&](std::int64_t place) {
+      return place < count ? static_cast<std::uint32_t>(place) + offset : pad;
+    };
+    std::int64_t first = 0;
+    if (reinterpret_cast<std::uintptr_t>(indices_) % 16 == 0) {
+      first = params_.k / 4 * 4;
+#pragma unroll 1
+      for (std::int64_t i = 4 * thread; i < first; i += 4 * kThreads) {
+        *reinterpret_cast<uint4*>(indices + i) = {index_at(i), index_at(i + 1), index_at(i + 2),
+                                                  index_at(i + 3)};
+      }
+    }
+#pragma unroll 1
+    for (std::int64_t i = first + thread; i < params_.k; i += kThreads) indices[i] = index_at(i);
+  }
+
   // Places [first, k) become pads. All threads of the CTA call it.
   template <int kThreads>
   __device__ void write_pads(std::int64_t first, std::uint32_t thread = threadIdx.x) const {

@@ -26,8 +26,29 @@ struct DistanceSelection {
   bool is_by_rank;
 };
 
+// Distances without the values near zero, as which all in [nearer, nearer + gap] count: half of all
+// keys are those of numbers below one, but few elements of a row have them.
+struct DistanceFold {
+  std::uint32_t nearer = ~0u;
+  std::uint32_t gap = 0;
+
+  __device__ std::uint32_t first_of(std::uint32_t folded) const {
+    return folded <= nearer ? folded : folded + gap;
+  }
+  __device__ std::uint32_t last_of(std::uint32_t folded) const {
+    return folded < nearer ? folded : folded + gap;
+  }
+};
+
+// How a row comes into the registers.
+enum class RowLoad {
+  kStaged,  // whole slots by way of shared memory
+  kWhole,   // most threads have whole slots alone
+  kWindow,  // from anywhere to anywhere: threads may have nothing
+};
+
 // A row in the registers of a team, as distances from its best key.
-template <ValueType kType, class Policy, bool kIsStaged>
+template <ValueType kType, class Policy, RowLoad kLoad>
 class RegisterRow {
  public:
   using Team = RowTeam<Policy::kThreads, Policy::kTeams>;
@@ -39,18 +60,21 @@ class RegisterRow {
   static constexpr std::uint32_t kBins = Policy::kBins;
   // Elements of a bin that are ranked by comparing each with each, instead of by another round.
   static constexpr std::uint32_t kMaxRanked = 64;
+  // One step of that, where the registers beside the row's are few.
+  static constexpr int kRankedAtOnce = Policy::kRegisters - kWords < 40 ? 1 : 4;
 
   // Ends with a barrier where the team is more than a warp.
   __device__ __forceinline__ RegisterRow(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
                                          Smem& smem, uint4* stage) {
     const std::uint32_t first_slot = Team::rank() * kVectors;
-    if constexpr (kIsStaged) load_stage(slots, smem, stage);
+    if constexpr (kLoad == RowLoad::kStaged) load_stage(slots, smem, stage);
     first_position_ = slots.first_position(first_slot);
     uint4 bits[kVectors];
     valid_ = kAllItems;
-    if (first_slot >= slots.first_whole() && first_slot + kVectors <= slots.end_whole()) {
+    if (kLoad != RowLoad::kWindow && first_slot >= slots.first_whole() &&
+        first_slot + kVectors <= slots.end_whole()) {
       const uint4* source = slots.whole_slots() + first_slot;
-      if constexpr (kIsStaged) {
+      if constexpr (kLoad == RowLoad::kStaged) {
         ptx::mbarrier_wait_first(&smem.stage_barriers[Team::warp()]);
 #pragma unroll
         for (std::uint32_t v = 0; v < kVectors; ++v) {
@@ -61,51 +85,60 @@ class RegisterRow {
         for (int v = 0; v < kVectors; ++v) bits[v] = source[v];
       }
     } else {
-      load_edge(slots, first_slot, bits);
+      load_part(slots, first_slot, bits);
     }
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      words_[4 * v] = key_map.word_raised(bits[v].x);
-      words_[4 * v + 1] = key_map.word_raised(bits[v].y);
-      words_[4 * v + 2] = key_map.word_raised(bits[v].z);
-      words_[4 * v + 3] = key_map.word_raised(bits[v].w);
-    }
-    const bool is_reversed = key_map.is_reversed();
-    if (valid_ != kAllItems) drop_outside(is_reversed ? ~0u : 0u);
 
-    std::uint32_t best = words_[0];
-    if (is_reversed) {
+    // What follows here and below is skipped by whole warps where a row is shorter than the policy.
+    const bool is_reversed = key_map.is_reversed();
+    std::uint32_t own_best = 0;
+    if (valid_ != 0) {
 #pragma unroll
-      for (int w = 1; w < kWords; ++w) best = min_of_words<kType>(best, words_[w]);
-    } else {
+      for (int v = 0; v < kVectors; ++v) {
+        words_[4 * v] = key_map.word_raised(bits[v].x);
+        words_[4 * v + 1] = key_map.word_raised(bits[v].y);
+        words_[4 * v + 2] = key_map.word_raised(bits[v].z);
+        words_[4 * v + 3] = key_map.word_raised(bits[v].w);
+      }
+      if (valid_ != kAllItems) drop_outside(is_reversed ? ~0u : 0u);
+
+      std::uint32_t best = words_[0];
+      if (is_reversed) {
 #pragma unroll
-      for (int w = 1; w < kWords; ++w) best = max_of_words<kType>(best, words_[w]);
+        for (int w = 1; w < kWords; ++w) best = min_of_words<kType>(best, words_[w]);
+      } else {
+#pragma unroll
+        for (int w = 1; w < kWords; ++w) best = max_of_words<kType>(best, words_[w]);
+      }
+      own_best = greatest_key<kType>(key_map.keys_of_raised(best));
     }
-    best_key_ =
-        Team::max_of(greatest_key<kType>(key_map.keys_of_raised(best)), smem.warp_maxima[0]);
-    // The distance of a key, best - key, is that of its raised form turned round where the order
-    // is. No item is beyond the best: no borrow between those of a word.
-    const std::uint32_t best_raised = key_map.keys_of_raised(best_key_ * kEveryItem);
-    const std::uint32_t sign = is_reversed ? 1u : ~0u;
-    const std::uint32_t base = is_reversed ? 0u - best_raised : best_raised;
+    best_key_ = Team::max_of(own_best, smem.warp_maxima[0]);
+    if (valid_ != 0) {
+      // The distance of a key, best - key, is that of its raised form turned round where the order
+      // is. No item is beyond the best: no borrow between those of a word.
+      const std::uint32_t best_raised = key_map.keys_of_raised(best_key_ * kEveryItem);
+      const std::uint32_t sign = is_reversed ? 1u : ~0u;
+      const std::uint32_t base = is_reversed ? 0u - best_raised : best_raised;
 #pragma unroll
-    for (int w = 0; w < kWords; ++w) words_[w] = words_[w] * sign + base;
+      for (int w = 0; w < kWords; ++w) words_[w] = words_[w] * sign + base;
+    }
   }
 
   __device__ std::uint32_t best_key() const { return best_key_; }
 
   // The distances of the `num_wanted` best, 1 <= num_wanted < elements of the row. The bins are
-  // empty, a barrier before. Items outside the row count as elements of the worst key: that only
-  // costs the early end.
+  // empty, a barrier before. Items outside the row, in threads that have some inside, count as
+  // elements of the worst key: that only costs the early end.
   __device__ __forceinline__ DistanceSelection select(std::uint32_t num_wanted,
                                                       std::uint32_t num_items, Smem& smem) const {
+    DistanceFold fold;
     std::uint32_t first = 0;  // the range's first distance
     int shift = kFirstShift;
     if (Policy::expects_near(num_wanted, num_items)) {
       count_near(smem.bins);
     } else {
-      shift = shift_for(best_key_);
-      count_all(shift, smem.bins);
+      fold = fold_round_zero();
+      shift = kDeepShift;
+      count_folded(fold, smem.bins);
     }
     std::uint32_t num_left = num_wanted;
     for (bool is_first = true;; is_first = false) {
@@ -115,10 +148,15 @@ class RegisterRow {
       num_left -= pivot.above;
       first += pivot.bin << shift;
       const std::uint32_t span = (1u << shift) - 1;
-      std::uint32_t last = kMaxDistance - first < span ? kMaxDistance : first + span;
+      const std::uint32_t farthest = kMaxDistance - fold.gap;
+      std::uint32_t last = fold.last_of(farthest - first < span ? farthest : first + span);
+      first = fold.first_of(first);
+      fold = DistanceFold{};
       const bool is_beyond = pivot.bin == kBins;
-      const bool is_whole = shift == 0 || num_left == pivot.count;
-      if (!is_beyond && (is_whole || pivot.count <= kMaxRanked)) {
+      const bool is_whole = first == last || num_left == pivot.count;
+      // What was folded may be too much for masks().
+      const bool is_narrow = last - first <= kMaxSpan;
+      if (!is_beyond && is_narrow && (is_whole || pivot.count <= kMaxRanked)) {
         return {first, last, num_left, !is_whole};
       }
       // From the first distance that occurs on: many equal elements then are a bin of one distance.
@@ -139,25 +177,25 @@ class RegisterRow {
   }
 
   // Hands the positions of the selected elements to `emit(place, position)`, places in their order.
-  // Changes the distances.
+  // Where they are `many` of the row, a thread looks at each of its items. Changes the distances.
   template <class Emit>
-  __device__ __forceinline__ void emit_selected(const DistanceSelection& selection,
+  __device__ __forceinline__ void emit_selected(const DistanceSelection& selection, bool many,
                                                 const RowSlots<kType>& slots,
                                                 const KeyMap<kType>& key_map, Smem& smem,
                                                 Emit&& emit) {
     auto [above, group_and_above] = masks(selection);
     std::uint32_t group = group_and_above & ~above;
+    std::uint32_t num_wanted_of_group = selection.num_of_group;
     if (selection.is_by_rank) {
-      above |= best_of(group, selection.num_of_group, slots, key_map, smem);
-      group = 0;
+      rank_group(above, group, num_wanted_of_group, slots, key_map, smem);
     }
 
     // Elements above the group in the low half, those of it in the high half: at most 2^15 each.
     const std::uint32_t num_above = __popc(above);
     const std::uint32_t num_of_group = __popc(group);
     const std::uint32_t before = Team::sum_before(num_above | num_of_group << 16, smem.warp_totals);
-    const std::uint32_t group_before = min(before >> 16, selection.num_of_group);
-    const std::uint32_t group_left = min(selection.num_of_group - group_before, num_of_group);
+    const std::uint32_t group_before = min(before >> 16, num_wanted_of_group);
+    const std::uint32_t group_left = min(num_wanted_of_group - group_before, num_of_group);
     if (group_left == 0) group = 0;
     if (group_left < num_of_group && group != 0) {  // the one thread where the group is cut
 #pragma unroll 1
@@ -166,18 +204,28 @@ class RegisterRow {
       }
     }
 
-    // From the last on: the highest bit is found by one instruction, the lowest by two.
-    std::uint32_t end = (before & 0xFFFF) + group_before + num_above + group_left;
-    for_each_bit(above | group, [&](std::uint32_t item) { emit(--end, first_position_ + item); });
+    const std::uint32_t selected = above | group;
+    std::uint32_t place = (before & 0xFFFF) + group_before;
+    if (kThreadItems <= 8 || many) {
+      // No chain from one item to the next but the place's.
+#pragma unroll
+      for (int item = 0; item < kThreadItems; ++item) {
+        if ((selected >> item & 1) != 0) emit(place++, first_position_ + item);
+      }
+    } else {
+      // From the last on: the highest bit is found by one instruction, the lowest by two.
+      place += num_above + group_left;
+      for_each_bit(selected, [&](std::uint32_t item) { emit(--place, first_position_ + item); });
+    }
   }
 
   // No barrier.
   __device__ __forceinline__ static void clear(Smem& smem) {
-    constexpr std::uint32_t kQuads = kBins / 4;
+    constexpr std::uint32_t kQuads = padded_bin(kBins) / 4;
     auto* quads = reinterpret_cast<uint4*>(smem.bins) + Team::rank();
 #pragma unroll
     for (std::uint32_t i = 0; i < kQuads; i += Team::kThreads) {
-      if (kQuads % Team::kThreads == 0 || i + Team::rank() < kQuads) quads[i] = {0, 0, 0, 0};
+      if (i + Team::kThreads <= kQuads || i + Team::rank() < kQuads) quads[i] = {0, 0, 0, 0};
     }
     if (Team::rank() == 0) smem.num_ranked = 0;
   }
@@ -186,8 +234,13 @@ class RegisterRow {
   static_assert(kWords * kItemsPerWord <= 32, "a mask of one word");
   static_assert(Policy::kMaxSlots * kItems <= 1 << 15, "counts of half a word");
   static constexpr std::uint32_t kMaxDistance = KeyMap<kType>::kMaxKey;
+  // As positive float16 numbers, integers below that of infinity compare as what they are.
+  static constexpr std::uint32_t kMaxOrdered = 0x7BFF;
+  // Between the first and the last distance of a group.
+  static constexpr std::uint32_t kMaxSpan = kItemsPerWord == 2 ? kMaxOrdered - 2 : ~0u;
+  static constexpr int kThreadItems = kVectors * kItems;
   static constexpr std::uint32_t kAllItems =
-      kVectors * kItems == 32 ? ~0u : (1u << (kVectors * kItems % 32)) - 1;
+      kThreadItems == 32 ? ~0u : (1u << (kThreadItems % 32)) - 1;
   static constexpr std::uint32_t kEveryItem = kItemsPerWord == 2 ? 0x00010001u : 1u;
   static constexpr std::uint32_t kFirstItem = kItemsPerWord == 2 ? 0x0000FFFFu : ~0u;
   static constexpr int kMantissaBits = kType == ValueType::kBFloat16  ? 7
@@ -196,7 +249,14 @@ class RegisterRow {
   static constexpr int kFirstShift = kMantissaBits + Policy::kLog2FirstOctaves - Policy::kLog2Bins;
   static constexpr int kSecondShift =
       kMantissaBits + Policy::kLog2SecondOctaves - Policy::kLog2Bins;
-  static_assert(kFirstShift >= 0 && kSecondShift >= 0, "bins of less than a key");
+  // Of 16-bit items, one bin more than there are must be within an item.
+  static constexpr int kDeepShift =
+      (kMantissaBits + Policy::kLog2DeepOctaves < KeyMap<kType>::kKeyBits
+           ? kMantissaBits + Policy::kLog2DeepOctaves
+           : KeyMap<kType>::kKeyBits - 1) -
+      Policy::kLog2Bins;
+  static_assert(kFirstShift >= 0 && kSecondShift >= 0 && kDeepShift >= 0,
+                "bins of less than a key");
 
   __device__ static std::uint32_t highest_bit(std::uint32_t mask) {
     return 31 - __clz(static_cast<int>(mask));
@@ -218,12 +278,11 @@ class RegisterRow {
 
   // Bits of items as the vectors were taken, in order of position.
   __device__ static std::uint32_t in_order(std::uint32_t mask) {
-    constexpr std::uint32_t kBits = kVectors * kItems;
     const std::uint32_t places = rotation() * kItems;
-    if constexpr (kBits == 32) {
+    if constexpr (kThreadItems == 32) {
       return __funnelshift_l(mask, mask, places);
     } else {
-      return (mask << places | mask >> (kBits - places)) & kAllItems;
+      return (mask << places | mask >> (kThreadItems - places)) & kAllItems;
     }
   }
 
@@ -247,16 +306,31 @@ class RegisterRow {
     __syncwarp(Team::lanes());
   }
 
-  // The slots of a thread that is not wholly inside the row.
-  __device__ __forceinline__ void load_edge(const RowSlots<kType>& slots, std::uint32_t first_slot,
+  // The slots of a thread that may have others than whole ones.
+  __device__ __forceinline__ void load_part(const RowSlots<kType>& slots, std::uint32_t first_slot,
                                             uint4 (&bits)[kVectors]) {
-    valid_ = 0;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      const bool inside = first_slot + v < slots.num_slots();
-      bits[v] = inside ? slots.load(first_slot + v) : uint4{0, 0, 0, 0};
-      if (inside) valid_ |= slots.valid_items(first_slot + v) << (v * kItems);
+      const std::uint32_t slot = first_slot + v;
+      const bool is_whole = slot >= slots.first_whole() && slot < slots.end_whole();
+      bits[v] = is_whole ? slots.whole_slots()[slot] : uint4{0, 0, 0, 0};
     }
+    // One slot at either end, while the whole ones are under way.
+    if (kLoad == RowLoad::kWindow && first_slot == 0 && slots.first_whole() != 0) {
+      bits[0] = slots.load(0);
+    }
+    const std::uint32_t end_edge = slots.end_whole() - first_slot;
+    if (end_edge < kVectors && slots.end_whole() < slots.num_slots()) {
+      const uint4 edge = slots.load(slots.end_whole());
+#pragma unroll
+      for (std::uint32_t v = 0; v < kVectors; ++v) {
+        if (v == end_edge) bits[v] = edge;
+      }
+    }
+
+    const int num_left = static_cast<int>(slots.num_items() - first_position_);
+    valid_ = num_left <= 0 ? 0u : (num_left >= kThreadItems ? kAllItems : (1u << num_left) - 1);
+    if (kLoad == RowLoad::kWindow && first_slot == 0) valid_ &= kAllItems << (0u - first_position_);
   }
 
   // Gives the items outside the row the worst key.
@@ -264,9 +338,12 @@ class RegisterRow {
 #pragma unroll
     for (int w = 0; w < kWords; ++w) {
       const std::uint32_t valid = valid_ >> (w * kItemsPerWord);
-      std::uint32_t mask = (valid & 1) != 0 ? kFirstItem : 0u;
-      if (kItemsPerWord == 2 && (valid & 2) != 0) mask |= ~kFirstItem;
-      words_[w] = (words_[w] & mask) | (worst & ~mask);
+      if constexpr (kItemsPerWord == 1) {
+        if ((valid & 1) == 0) words_[w] = worst;
+      } else {
+        if ((valid & 1) == 0) words_[w] = __byte_perm(words_[w], worst, 0x3254);
+        if ((valid & 2) == 0) words_[w] = __byte_perm(words_[w], worst, 0x5410);
+      }
     }
   }
 
@@ -275,10 +352,21 @@ class RegisterRow {
     return max(32 - Policy::kLog2Bins - __clz(static_cast<int>(distance)), 0);
   }
 
-  // Counts the bins of a word, given as its items' bins times four. Both addresses at once: bins
-  // begin in the first 64 KB.
-  __device__ __forceinline__ static void count_bins(std::uint32_t offsets, std::uint32_t bins) {
-    const std::uint32_t addresses = offsets + bins * kEveryItem;
+  // Counts a word's distances, at most kBins << kShift each. The addresses of both items at once:
+  // bins begin in the first 64 KB, at a multiple of kBinsAlignment.
+  template <int kShift>
+  __device__ __forceinline__ static void count_word(std::uint32_t word, std::uint32_t bins) {
+    static_assert(kShift != 1 && padded_bin(kBins) - kBins < kBinsAlignment / 4);
+    // The padding of bin b, four bytes for 32 bins before it, and the address of the first.
+    constexpr std::uint32_t kPadding = (kBinsAlignment - 4) * kEveryItem;
+    std::uint32_t addresses;
+    if constexpr (kShift == 0) {
+      addresses = word * 4 + ((word >> 3 & kPadding) | bins);
+    } else {
+      constexpr std::uint32_t kInItem = (KeyMap<kType>::kMaxKey >> (kShift - 2)) & ~3u;
+      const std::uint32_t offsets = word >> (kShift - 2) & kInItem * kEveryItem;
+      addresses = offsets + ((offsets >> 5 & kPadding) | bins);
+    }
     if constexpr (kItemsPerWord == 2) {
       ptx::count_at(addresses & 0xFFFFu);
       ptx::count_at(addresses >> 16);
@@ -287,32 +375,46 @@ class RegisterRow {
     }
   }
 
+  __device__ static std::uint32_t addresses_of(const std::uint32_t* bins) {
+    return ptx::shared_address(bins) * kEveryItem;
+  }
+
   // The first round from distance zero where the pivot is expected near: all that is out of range
   // is one bin more.
   __device__ __forceinline__ void count_near(const std::uint32_t* bins) const {
     if (valid_ == 0) return;
     constexpr std::uint32_t kLimit = kBins << kFirstShift;
-    const std::uint32_t address = ptx::shared_address(bins);
+    const std::uint32_t addresses = addresses_of(bins);
 #pragma unroll
     for (int w = 0; w < kWords; ++w) {
-      const std::uint32_t word = min_of_words<kType>(words_[w], kLimit * kEveryItem);
-      if constexpr (kFirstShift == 0) {
-        count_bins(word << 2, address);
-      } else {
-        static_assert(kFirstShift == 0 || kFirstShift >= 2);
-        constexpr std::uint32_t kInItem = (KeyMap<kType>::kMaxKey >> (kFirstShift - 2)) & ~3u;
-        count_bins(word >> (kFirstShift - 2) & kInItem * kEveryItem, address);
-      }
+      count_word<kFirstShift>(min_of_words<kType>(words_[w], kLimit * kEveryItem), addresses);
     }
   }
 
-  // The first round from distance zero over all distances.
-  __device__ __forceinline__ void count_all(int shift, const std::uint32_t* bins) const {
+  // Values of less than the best by kDeepOctaves count as zero. Keys of integers are even already.
+  __device__ __forceinline__ DistanceFold fold_round_zero() const {
+    constexpr std::uint32_t kZeroKey = kMaxDistance / 2 + 1;
+    if (kType == ValueType::kInt32 || best_key_ < kZeroKey) return {kMaxDistance, 0};
+    const std::uint32_t of_zero = best_key_ - kZeroKey;
+    const std::uint32_t nearer = min(of_zero, Policy::kDeepOctaves << kMantissaBits);
+    return {nearer, 2 * (of_zero - nearer) + 1};
+  }
+
+  // The first round from distance zero over the folded distances: both signs at the same step.
+  __device__ __forceinline__ void count_folded(const DistanceFold& fold,
+                                               const std::uint32_t* bins) const {
     if (valid_ == 0) return;
-    const std::uint32_t address = ptx::shared_address(bins);
-    const std::uint32_t in_item = (KeyMap<kType>::kMaxKey >> shift) * kEveryItem;
+    constexpr std::uint32_t kLimit = kBins << kDeepShift;
+    const std::uint32_t addresses = addresses_of(bins);
+    const std::uint32_t nearer = fold.nearer * kEveryItem;
+    const std::uint32_t farther = (fold.nearer + fold.gap) * kEveryItem;
 #pragma unroll
-    for (int w = 0; w < kWords; ++w) count_bins((words_[w] >> shift & in_item) << 2, address);
+    for (int w = 0; w < kWords; ++w) {
+      // No borrow between items in the end: the greater is at least `farther`.
+      const std::uint32_t folded = min_of_words<kType>(words_[w], nearer) +
+                                   (max_of_words<kType>(words_[w], farther) - farther);
+      count_word<kDeepShift>(min_of_words<kType>(folded, kLimit * kEveryItem), addresses);
+    }
   }
 
   // A later round: the range begins at `first`.
@@ -326,7 +428,7 @@ class RegisterRow {
         const std::uint32_t distance =
             kItemsPerWord == 1 ? words_[w] : (i == 0 ? words_[w] & 0xFFFFu : words_[w] >> 16);
         const std::uint32_t bin = (distance - first) >> shift;
-        if (distance >= first && bin < kBins) count_shared(&bins[bin]);
+        if (distance >= first && bin < kBins) count_shared(&bins[padded_bin(bin)]);
       }
     }
   }
@@ -346,12 +448,14 @@ class RegisterRow {
   template <class Map>
   __device__ __forceinline__ std::uint32_t least(Map&& map, std::uint32_t* warp_maxima) const {
     std::uint32_t value = ~0u;
+    if (valid_ != 0) {
 #pragma unroll
-    for (int w = 0; w < kWords; ++w) {
-      if constexpr (kItemsPerWord == 2) {
-        value = min(value, min(map(words_[w] & 0xFFFFu), map(words_[w] >> 16)));
-      } else {
-        value = min(value, map(words_[w]));
+      for (int w = 0; w < kWords; ++w) {
+        if constexpr (kItemsPerWord == 2) {
+          value = min(value, min(map(words_[w] & 0xFFFFu), map(words_[w] >> 16)));
+        } else {
+          value = min(value, map(words_[w]));
+        }
       }
     }
     return ~Team::max_of(~value, warp_maxima);
@@ -373,36 +477,43 @@ class RegisterRow {
     }
   }
 
-  // The `num_wanted` best of the elements whose bits are set in the threads' `group`; at most
-  // kMaxRanked over the team. The bins make room for them.
-  __device__ __forceinline__ std::uint32_t best_of(std::uint32_t group, std::uint32_t num_wanted,
-                                                   const RowSlots<kType>& slots,
-                                                   const KeyMap<kType>& key_map, Smem& smem) const {
-    // By distance, then by position.
-    const auto place_in_order = [&](std::uint32_t item) {
-      return std::uint64_t{distance(item, slots, key_map)} << 32 | (first_position_ + item);
-    };
-    auto* list = reinterpret_cast<std::uint64_t*>(smem.bins);
+  // Of the elements whose bits are set in the threads' `group`, at most kMaxRanked over the team,
+  // the `num_wanted` best are selected. Adds those of them that are nearer than the last to `above`
+  // and leaves those at its distance in the group, with how many of them are wanted. The bins make
+  // room for the distances.
+  __device__ __forceinline__ void rank_group(std::uint32_t& above, std::uint32_t& group,
+                                             std::uint32_t& num_wanted,
+                                             const RowSlots<kType>& slots,
+                                             const KeyMap<kType>& key_map, Smem& smem) const {
+    std::uint32_t* list = smem.bins;
     if constexpr (Team::kWarps == 1) Team::sync();  // the bins have been read
     for_each_bit(group, [&](std::uint32_t item) {
-      list[atomicAdd(&smem.num_ranked, 1u)] = place_in_order(item);
+      list[ptx::take_at(ptx::shared_address(&smem.num_ranked))] = distance(item, slots, key_map);
     });
     Team::sync();
+    // By every warp for itself, which is cheaper than another barrier.
     const std::uint32_t size = smem.num_ranked;
-    for (std::uint32_t i = Team::rank(); i < size; i += Team::kThreads) {
-      const std::uint64_t own = list[i];
+    std::uint32_t last = 0;
+    std::uint32_t num_nearer = 0;  // than the last
+    for (std::uint32_t i = Team::lane(); i < size; i += Team::kLanes) {
+      const std::uint32_t own = list[i];
       std::uint32_t rank = 0;
-#pragma unroll 4
-      for (std::uint32_t j = 0; j < size; ++j) rank += list[j] < own;
-      if (rank == num_wanted - 1) smem.last_ranked = own;
+#pragma unroll kRankedAtOnce
+      for (std::uint32_t j = 0; j < size; ++j) rank += list[j] < own ? 1 : 0;
+      if (rank < num_wanted) {
+        last = max(last, own);
+        num_nearer = max(num_nearer, rank);
+      }
     }
-    Team::sync();
-    const std::uint64_t last = smem.last_ranked;
-    std::uint32_t best = 0;
+    last = Team::max_of_lanes(last);
+    num_wanted -= Team::max_of_lanes(num_nearer);
+    std::uint32_t at_last = 0;
     for_each_bit(group, [&](std::uint32_t item) {
-      if (place_in_order(item) <= last) best |= 1u << item;
+      const std::uint32_t own = distance(item, slots, key_map);
+      above |= own < last ? 1u << item : 0u;
+      at_last |= own == last ? 1u << item : 0u;
     });
-    return best;
+    group = at_last;
   }
 
   struct Masks {
@@ -411,6 +522,7 @@ class RegisterRow {
   };
 
   __device__ __forceinline__ Masks masks(const DistanceSelection& selection) {
+    if (valid_ == 0) return {0, 0};
     if (selection.first == 0 && selection.last == KeyMap<kType>::kMaxKey) return {0, valid_};
     std::uint32_t first = selection.first;
     std::uint32_t last = selection.last;
@@ -423,8 +535,6 @@ class RegisterRow {
         reaching |= words_[w] <= last ? 1u << w : 0u;
       }
     } else {
-      // As positive float16 numbers, integers below that of infinity compare as what they are.
-      constexpr std::uint32_t kMaxOrdered = 0x7BFF;
       if (last >= kMaxOrdered) {
         const std::uint32_t base = first == 0 ? 0 : first - 1;
         const std::uint32_t bases = base * 0x00010001u;
@@ -450,7 +560,8 @@ class RegisterRow {
       above = join(above_halves);
       reaching = join(reaching_halves);
     }
-    if (kIsStaged && valid_ == kAllItems) return {in_order(above), in_order(reaching)};
+    if (kLoad == RowLoad::kStaged && valid_ == kAllItems)
+      return {in_order(above), in_order(reaching)};
     return {above & valid_, reaching & valid_};
   }
 

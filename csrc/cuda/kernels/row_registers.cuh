@@ -4,8 +4,9 @@
 //   1. load       each thread takes neighbouring 16-byte slots, as keys
 //   2. distances  from the row's best key: what is wanted lies near zero, whatever the values are
 //   3. rounds     a histogram of the distances over a range of kBins << shift, then the bin of the
-//                 k-th best. The first range begins at zero and spans kFirstOctaves octaves; the
-//                 next is what occurs in the bin found, or begins at the first distance beyond
+//                 k-th best. The first range begins at zero and spans kFirstOctaves octaves, or,
+//                 where k is about half of the row, the values of both signs but those near zero;
+//                 the next is what occurs in the bin found, or begins at the first distance beyond
 //                 where it was none. Ends when a bin is one distance, or wanted whole, or of few
 //                 elements: those are ranked by comparing each with each. Mostly one round
 //   4. winners    a prefix sum over the threads gives each winner its place in order of position,
@@ -14,7 +15,12 @@
 //                 order "value" from sorted composites
 //
 // Histograms of hot bins are fine: same-address additions of a warp are merged by the hardware.
-// That also makes a bin for all that is out of range cheaper than leaving it out.
+// That also makes a bin for all that is out of range cheaper than leaving it out. Those to
+// different addresses of one bank follow one another, which is why bins are padded
+// (smem/pivot_bin.h).
+//
+// A window that is wanted whole is not looked at, unless for NaN; warps beyond a window's end only
+// share what is the team's work.
 //
 // Launched early (ptx/launch_control.cuh): the bins are emptied and addresses computed while the
 // kernel before ends; nothing of it is read or overwritten before the wait.
@@ -38,29 +44,44 @@
 
 namespace deepselect::cuda {
 
-// The parameters of a call that is_plain_call() of the launch found plain, with that written down
+// What a call may ask for: kernels of their own for calls that ask for little.
+enum class RowRegistersCall {
+  kWholeRows,  // int32 indices of whole rows that begin at whole slots, and nothing else
+  kWindows,    // int32 indices of any windows
+  kAny,
+};
+
+// The parameters of a call that is a `kCall`, as the launch found it to be, with that written down
 // for the compiler: what windows, tables, values and the like would cost falls away.
-__device__ __forceinline__ TopkParams plain_params(const TopkParams& params) {
-  TopkParams plain = params;
-  plain.begin.data = nullptr;
-  plain.end.data = nullptr;
-  plain.index_offset.data = nullptr;
-  plain.page_table = nullptr;
-  plain.values = nullptr;
-  plain.raw_indices = nullptr;
-  plain.index_type = IndexType::kInt32;
-  plain.order = Order::kAny;
-  return plain;
+template <RowRegistersCall kCall>
+__device__ __forceinline__ TopkParams params_of(const TopkParams& params) {
+  TopkParams lean = params;
+  if (kCall == RowRegistersCall::kWholeRows) {
+    lean.begin.data = nullptr;
+    lean.end.data = nullptr;
+  }
+  lean.index_offset.data = nullptr;
+  lean.page_table = nullptr;
+  lean.values = nullptr;
+  lean.raw_indices = nullptr;
+  lean.index_type = IndexType::kInt32;
+  lean.order = Order::kAny;
+  return lean;
 }
 
-template <ValueType kType, class Policy, bool kIsPlain>
+template <RowRegistersCall kCall, class Policy>
+constexpr RowLoad row_load() {
+  if (kCall != RowRegistersCall::kWholeRows) return RowLoad::kWindow;
+  return Policy::kIsStaged && ptx::kHasBulkLoads ? RowLoad::kStaged : RowLoad::kWhole;
+}
+
+template <ValueType kType, class Policy, RowRegistersCall kCall>
 __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_t team_smem_bytes) {
-  constexpr bool kIsStaged = kIsPlain && Policy::kIsStaged && ptx::kHasBulkLoads;
-  using Row = RegisterRow<kType, Policy, kIsStaged>;
+  using Row = RegisterRow<kType, Policy, row_load<kCall, Policy>()>;
   using Team = typename Row::Team;
   constexpr int kThreads = Policy::kThreads;
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
-  extern __shared__ __align__(16) unsigned char dynamic_smem[];
+  extern __shared__ __align__(kBinsAlignment) unsigned char dynamic_smem[];
   const std::uint32_t team = Policy::kTeams == 1 ? 0 : threadIdx.x / kThreads;
   unsigned char* team_smem = dynamic_smem + team * team_smem_bytes;
   auto& smem = *reinterpret_cast<typename Row::Smem*>(team_smem);
@@ -76,12 +97,17 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   const RowView view = row_view(params, row);
   const KeyMap<kType> key_map(params);
   const RowSlots<kType> slots(params, view, row);
-  if constexpr (kIsPlain) __builtin_assume(slots.first_whole() == 0);
+  if constexpr (kCall == RowRegistersCall::kWholeRows) __builtin_assume(slots.first_whole() == 0);
   // Made where it is used: its addresses would take registers all along.
   const auto output_of_row = [&] { return RowOutput<kType>(params, view, row); };
   const std::uint32_t num_items = slots.num_items();
   const std::uint32_t num_wanted = num_wanted_of(params, num_items);
   ptx::wait_for_dependencies();
+  if (kCall != RowRegistersCall::kAny && num_wanted == num_items &&
+      (num_items == 0 || params.nan_rule != NanRule::kPoison)) {
+    output_of_row().template write_all_plain<kThreads>(num_items, Team::rank());
+    return;
+  }
   if (num_wanted == 0) {
     output_of_row().template write_pads<kThreads>(0, Team::rank());
     return;
@@ -100,7 +126,7 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   if (Policy::kTeams == 1 && params.order == Order::kValue) {
     auto* composites = reinterpret_cast<Composite*>(winners);
     register_row.emit_selected(
-        selection, slots, key_map, smem, [&](std::uint32_t place, std::uint32_t position) {
+        selection, false, slots, key_map, smem, [&](std::uint32_t place, std::uint32_t position) {
           // Read again rather than looked up: registers cannot be indexed.
           composites[place] = composite_key(key_map.key(slots.item(position)), position);
         });
@@ -113,13 +139,14 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   // through shared memory and another barrier.
   if (Policy::kVectors <= 2 && output.is_plain() && num_wanted <= kThreads) {
     register_row.emit_selected(
-        selection, slots, key_map, smem,
+        selection, false, slots, key_map, smem,
         [&](std::uint32_t place, std::uint32_t position) { output.write_plain(place, position); });
     if (num_wanted < params.k) output.template write_pads<kThreads>(num_wanted, Team::rank());
     return;
   }
   auto* positions = reinterpret_cast<std::uint16_t*>(winners);
-  register_row.emit_selected(selection, slots, key_map, smem,
+  const bool many = num_wanted > num_items / 4;
+  register_row.emit_selected(selection, many, slots, key_map, smem,
                              [&](std::uint32_t place, std::uint32_t position) {
                                positions[place] = static_cast<std::uint16_t>(position);
                              });
@@ -128,13 +155,19 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   if (num_wanted < params.k) output.template write_pads<kThreads>(num_wanted, Team::rank());
 }
 
-template <ValueType kType, class Policy, bool kIsPlain>
-__global__ void __launch_bounds__(Policy::kThreads* Policy::kTeams, Policy::kCtasPerSm)
+// What may be asked for beside positions takes registers: rather a CTA less than spills.
+template <RowRegistersCall kCall, class Policy>
+constexpr int ctas_per_sm() {
+  return Policy::kCtasPerSm - (kCall == RowRegistersCall::kAny && Policy::kRegisters < 56 ? 1 : 0);
+}
+
+template <ValueType kType, class Policy, RowRegistersCall kCall>
+__global__ void __launch_bounds__(Policy::kThreads* Policy::kTeams, (ctas_per_sm<kCall, Policy>()))
     row_registers_kernel(const __grid_constant__ TopkParams params, std::uint32_t team_smem_bytes) {
-  if constexpr (kIsPlain) {
-    serve_row<kType, Policy, true>(plain_params(params), team_smem_bytes);
+  if constexpr (kCall == RowRegistersCall::kAny) {
+    serve_row<kType, Policy, kCall>(params, team_smem_bytes);
   } else {
-    serve_row<kType, Policy, false>(params, team_smem_bytes);
+    serve_row<kType, Policy, kCall>(params_of<kCall>(params), team_smem_bytes);
   }
 }
 

@@ -14,21 +14,25 @@
 namespace deepselect::cuda {
 namespace detail {
 
-// Whether indices of whole rows are all there is to write, and rows begin at whole slots: the
-// kernel then comes without what the rest needs.
-inline bool is_plain_call(const TopkParams& params) {
+// Which kernel serves a call.
+inline RowRegistersCall call_of(const TopkParams& params) {
+  if (params.index_offset.data != nullptr || params.page_table != nullptr ||
+      params.values != nullptr || params.raw_indices != nullptr ||
+      params.index_type != IndexType::kInt32 || params.order == Order::kValue) {
+    return RowRegistersCall::kAny;
+  }
   const std::int64_t row_stride_bytes =
       params.input_row_stride_items * value_bytes(params.value_type);
-  return !reads_row_tensors(params) && params.values == nullptr && params.raw_indices == nullptr &&
-         params.index_type == IndexType::kInt32 && params.order != Order::kValue &&
-         reinterpret_cast<std::uintptr_t>(params.input) % 16 == 0 &&
-         (params.num_rows == 1 || row_stride_bytes % 16 == 0);
+  const bool begins_at_slots = reinterpret_cast<std::uintptr_t>(params.input) % 16 == 0 &&
+                               (params.num_rows == 1 || row_stride_bytes % 16 == 0);
+  return begins_at_slots && !reads_row_tensors(params) ? RowRegistersCall::kWholeRows
+                                                       : RowRegistersCall::kWindows;
 }
 
-template <ValueType kType, class Policy, bool kIsPlain>
+template <ValueType kType, class Policy, RowRegistersCall kCall>
 void launch_policy(const LaunchContext& context) {
   static KernelSetup setup;
-  const auto kernel = row_registers_kernel<kType, Policy, kIsPlain>;
+  const auto kernel = row_registers_kernel<kType, Policy, kCall>;
   setup.ensure(reinterpret_cast<const void*>(kernel), context);
   KernelShape shape{context.plan.grid_ctas, Policy::kThreads * Policy::kTeams,
                     context.plan.smem_bytes};
@@ -41,17 +45,23 @@ void launch_policy(const LaunchContext& context) {
 template <ValueType kType, class... Policies, class... Policies32Bit>
 void launch_one_of(RowRegistersPolicyList<Policies...>, RowRegistersPolicyList<Policies32Bit...>,
                    const LaunchContext& context) {
-  const bool is_plain = is_plain_call(context.params);
+  const RowRegistersCall call = call_of(context.params);
   const auto try_launch = [&](auto policy) {
     using Policy = decltype(policy);
     if (context.plan.row_threads != Policy::kThreads ||
         context.plan.vectors_per_thread != Policy::kVectors) {
       return false;
     }
-    if (is_plain) {
-      launch_policy<kType, Policy, true>(context);
-    } else {
-      launch_policy<kType, Policy, false>(context);
+    switch (call) {
+      case RowRegistersCall::kWholeRows:
+        launch_policy<kType, Policy, RowRegistersCall::kWholeRows>(context);
+        break;
+      case RowRegistersCall::kWindows:
+        launch_policy<kType, Policy, RowRegistersCall::kWindows>(context);
+        break;
+      case RowRegistersCall::kAny:
+        launch_policy<kType, Policy, RowRegistersCall::kAny>(context);
+        break;
     }
     return true;
   };

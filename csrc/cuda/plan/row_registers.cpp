@@ -81,7 +81,8 @@ Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
 }
 
 std::size_t team_smem_bytes(const Shape& shape, const TopkParams& params) {
-  return shape.smem_bytes + std::max(shape.stage_bytes, winner_bytes(params));
+  const std::size_t bytes = shape.smem_bytes + std::max(shape.stage_bytes, winner_bytes(params));
+  return (bytes + kBinsAlignment - 1) / kBinsAlignment * kBinsAlignment;
 }
 
 }  // namespace

@@ -8,12 +8,16 @@
 
 namespace deepselect::cuda {
 
+// Of a team's shared memory in that of its CTA: a bin's padding and the bins' address then are in
+// different bits.
+constexpr std::uint32_t kBinsAlignment = 256;
+
 template <int kBins, int kWarps>
 struct alignas(16) RowRegistersSmem {
-  std::uint32_t bins[kBins + 4];  // by distance from the best key; then one for all beyond
+  // By distance from the best key, each at its padded_bin(); then one for all beyond.
+  std::uint32_t bins[padded_bin(kBins) + 4];
   PivotBin pivot;
   std::uint64_t stage_barriers[kWarps];
-  std::uint64_t last_ranked;
   std::uint32_t num_ranked;
   std::uint32_t warp_totals[kWarps];
   std::uint32_t warp_maxima[2][kWarps];

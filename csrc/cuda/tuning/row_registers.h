@@ -18,18 +18,25 @@ struct RowRegistersPolicy {
   // vectors of a thread are far from those of the next where there are many.
   static constexpr bool kIsStaged = kIsStagedValue;
   static constexpr int kTeams = kThreads <= 32 ? 128 / kThreads : 1;
+  static constexpr int kRegisters =
+      65536 / (kThreads * kTeams * kCtasPerSm);  // of a thread, at most
 
   // The bins of a round, and how many octaves below the row's best value the first round spans:
   // as many as keep the step at one bfloat16. Of standard normal values, the best eighth lies
-  // within two octaves, the best three eighths within four.
+  // within two octaves, the best three eighths within four, seven sixteenths within eight.
   static constexpr int kLog2Bins = kThreads <= 32 ? 9 : 10;
   static constexpr int kBins = 1 << kLog2Bins;
   static constexpr int kLog2FirstOctaves = kLog2Bins - 7;
-  // Whether the first round should do: otherwise it spans all distances that there can be.
+  // Whether that first round should do.
   DEEPSELECT_HOST_DEVICE static constexpr bool expects_near(std::uint32_t num_wanted,
                                                             std::uint32_t num_items) {
-    return num_wanted < num_items - num_items / 2 - num_items / 8;
+    return 16 * num_wanted < (kLog2FirstOctaves == 3 ? 7 : 6) * num_items;
   }
+  // Otherwise the first round spans kDeepOctaves on either side of zero, from that of the best
+  // value on, and what is nearer to zero counts as one value: an eighth or a sixteenth of an octave
+  // a bin. Steps half as fine end without ranking more often, but their additions meet in banks.
+  static constexpr int kLog2DeepOctaves = 6;
+  static constexpr std::uint32_t kDeepOctaves = 12;
   // Where that is not enough, the second round spans as many from the best of the rest on: two
   // rounds then do for negative, logarithmic or masked values and what is left by a ReLU.
   static constexpr int kLog2SecondOctaves = 3;
