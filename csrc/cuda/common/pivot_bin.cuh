@@ -16,7 +16,7 @@ struct FoundBin {
 };
 
 // By the lanes of the team in one warp.
-template <class Team, std::uint32_t kBins, int kBinsPerLane>
+template <class Team, std::uint32_t kBins, int kBinsPerLane, bool kIsPadded>
 __device__ __forceinline__ FoundBin search_bins(const std::uint32_t* bins, std::uint32_t rank) {
   constexpr std::uint32_t kStep = kBinsPerLane * Team::kLanes;
   static_assert(kBins % kStep == 0 && kBinGroup % kBinsPerLane == 0);
@@ -24,7 +24,22 @@ __device__ __forceinline__ FoundBin search_bins(const std::uint32_t* bins, std::
 #pragma unroll 1
   for (std::uint32_t step = 0; step < kBins; step += kStep) {
     const std::uint32_t first = step + kBinsPerLane * Team::lane();
-    const std::uint32_t* counts = bins + padded_bin(first);  // and those behind it: see below
+    // A lane's lie side by side, padded or not.
+    const std::uint32_t* const lane_bins = bins + place_of_bin<kIsPadded>(first);
+    std::uint32_t counts[kBinsPerLane];
+#pragma unroll
+    for (int i = 0; i < kBinsPerLane; i += 4) {
+      if constexpr (kIsPadded) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) counts[i + j] = lane_bins[i + j];
+      } else {
+        const uint4 quad = *reinterpret_cast<const uint4*>(lane_bins + i);
+        counts[i] = quad.x;
+        counts[i + 1] = quad.y;
+        counts[i + 2] = quad.z;
+        counts[i + 3] = quad.w;
+      }
+    }
     std::uint32_t ends[kBinsPerLane];  // the sum of the lane's bins up to each
     std::uint32_t sum = 0;
 #pragma unroll
@@ -59,21 +74,23 @@ __device__ __forceinline__ FoundBin search_bins(const std::uint32_t* bins, std::
 
 }  // namespace detail
 
-// The bin of the element of rank `rank` (0 is the best) in complete bins, each at its padded_bin().
-// The lanes of the team in one warp search, each kBinsPerLane bins at a time: more are fewer steps.
-// The whole team calls it; ends with a barrier where that is more
-// than a warp, for which `shared` is the way.
-template <class Team, std::uint32_t kBins, int kBinsPerLane>
+// The bin of the element of rank `rank` (0 is the best) in complete bins, each at its
+// place_of_bin(). The lanes of the team in one warp search, each kBinsPerLane bins at a time: more
+// are fewer steps. The whole team calls it; ends with a barrier where that is more than a warp, for
+// which `shared` is the way.
+template <class Team, std::uint32_t kBins, int kBinsPerLane, bool kIsPadded>
 __device__ __forceinline__ PivotBin team_pivot_bin(const std::uint32_t* bins, std::uint32_t rank,
                                                    PivotBin* shared) {
   if constexpr (Team::kWarps == 1) {
-    const auto [pivot, owner] = detail::search_bins<Team, kBins, kBinsPerLane>(bins, rank);
+    const auto [pivot, owner] =
+        detail::search_bins<Team, kBins, kBinsPerLane, kIsPadded>(bins, rank);
     return {__shfl_sync(Team::lanes(), pivot.bin, owner),
             __shfl_sync(Team::lanes(), pivot.above, owner),
             __shfl_sync(Team::lanes(), pivot.count, owner)};
   } else {
     if (threadIdx.x < kWarpThreads) {
-      const auto [pivot, owner] = detail::search_bins<Team, kBins, kBinsPerLane>(bins, rank);
+      const auto [pivot, owner] =
+          detail::search_bins<Team, kBins, kBinsPerLane, kIsPadded>(bins, rank);
       if (threadIdx.x == owner) *shared = pivot;
     }
     __syncthreads();

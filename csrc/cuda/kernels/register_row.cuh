@@ -88,10 +88,10 @@ class RegisterRow {
       load_part(slots, first_slot, bits);
     }
 
-    // What follows here and below is skipped by whole warps where a row is shorter than the policy.
+    // Skipped, as much below, by whole warps beyond a window's end.
     const bool is_reversed = key_map.is_reversed();
     std::uint32_t own_best = 0;
-    if (valid_ != 0) {
+    if (may_have_items()) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         words_[4 * v] = key_map.word_raised(bits[v].x);
@@ -112,7 +112,7 @@ class RegisterRow {
       own_best = greatest_key<kType>(key_map.keys_of_raised(best));
     }
     best_key_ = Team::max_of(own_best, smem.warp_maxima[0]);
-    if (valid_ != 0) {
+    if (may_have_items()) {
       // The distance of a key, best - key, is that of its raised form turned round where the order
       // is. No item is beyond the best: no borrow between those of a word.
       const std::uint32_t best_raised = key_map.keys_of_raised(best_key_ * kEveryItem);
@@ -143,8 +143,8 @@ class RegisterRow {
     std::uint32_t num_left = num_wanted;
     for (bool is_first = true;; is_first = false) {
       Team::sync();
-      const PivotBin pivot =
-          team_pivot_bin<Team, kBins, Policy::kBinsPerLane>(smem.bins, num_left - 1, &smem.pivot);
+      const PivotBin pivot = team_pivot_bin<Team, kBins, Policy::kBinsPerLane, Policy::kPadsBins>(
+          smem.bins, num_left - 1, &smem.pivot);
       num_left -= pivot.above;
       first += pivot.bin << shift;
       const std::uint32_t span = (1u << shift) - 1;
@@ -206,7 +206,7 @@ class RegisterRow {
 
     const std::uint32_t selected = above | group;
     std::uint32_t place = (before & 0xFFFF) + group_before;
-    if (kThreadItems <= 8 || many) {
+    if (many) {
       // No chain from one item to the next but the place's.
 #pragma unroll
       for (int item = 0; item < kThreadItems; ++item) {
@@ -221,7 +221,7 @@ class RegisterRow {
 
   // No barrier.
   __device__ __forceinline__ static void clear(Smem& smem) {
-    constexpr std::uint32_t kQuads = padded_bin(kBins) / 4;
+    constexpr std::uint32_t kQuads = place_of_bin<Policy::kPadsBins>(kBins) / 4;
     auto* quads = reinterpret_cast<uint4*>(smem.bins) + Team::rank();
 #pragma unroll
     for (std::uint32_t i = 0; i < kQuads; i += Team::kThreads) {
@@ -257,6 +257,11 @@ class RegisterRow {
       Policy::kLog2Bins;
   static_assert(kFirstShift >= 0 && kSecondShift >= 0 && kDeepShift >= 0,
                 "bins of less than a key");
+
+  // Of whole rows not asked: most of their threads have some.
+  __device__ __forceinline__ bool may_have_items() const {
+    return kLoad != RowLoad::kWindow || valid_ != 0;
+  }
 
   __device__ static std::uint32_t highest_bit(std::uint32_t mask) {
     return 31 - __clz(static_cast<int>(mask));
@@ -356,17 +361,18 @@ class RegisterRow {
   // bins begin in the first 64 KB, at a multiple of kBinsAlignment.
   template <int kShift>
   __device__ __forceinline__ static void count_word(std::uint32_t word, std::uint32_t bins) {
-    static_assert(kShift != 1 && padded_bin(kBins) - kBins < kBinsAlignment / 4);
-    // The padding of bin b, four bytes for 32 bins before it, and the address of the first.
-    constexpr std::uint32_t kPadding = (kBinsAlignment - 4) * kEveryItem;
-    std::uint32_t addresses;
+    static_assert(kShift != 1 && place_of_bin<true>(kBins) - kBins < kBinsAlignment / 4);
+    std::uint32_t offsets;
     if constexpr (kShift == 0) {
-      addresses = word * 4 + ((word >> 3 & kPadding) | bins);
+      offsets = word * 4;
     } else {
       constexpr std::uint32_t kInItem = (KeyMap<kType>::kMaxKey >> (kShift - 2)) & ~3u;
-      const std::uint32_t offsets = word >> (kShift - 2) & kInItem * kEveryItem;
-      addresses = offsets + ((offsets >> 5 & kPadding) | bins);
+      offsets = word >> (kShift - 2) & kInItem * kEveryItem;
     }
+    // Four bytes for 32 bins before.
+    constexpr std::uint32_t kPadding = (kBinsAlignment - 4) * kEveryItem;
+    const std::uint32_t padded = Policy::kPadsBins ? (offsets >> 5 & kPadding) | bins : bins;
+    const std::uint32_t addresses = offsets + padded;
     if constexpr (kItemsPerWord == 2) {
       ptx::count_at(addresses & 0xFFFFu);
       ptx::count_at(addresses >> 16);
@@ -428,7 +434,8 @@ class RegisterRow {
         const std::uint32_t distance =
             kItemsPerWord == 1 ? words_[w] : (i == 0 ? words_[w] & 0xFFFFu : words_[w] >> 16);
         const std::uint32_t bin = (distance - first) >> shift;
-        if (distance >= first && bin < kBins) count_shared(&bins[padded_bin(bin)]);
+        if (distance >= first && bin < kBins)
+          count_shared(&bins[place_of_bin<Policy::kPadsBins>(bin)]);
       }
     }
   }

@@ -7,12 +7,13 @@
 
 namespace deepselect::cuda {
 
-// Where a bin's counter lies: a word is left out after every kBinGroup bins, one for each bank of
-// shared memory. So bins that are a power of two apart, which is how values of few bits or in
-// ascending order fall, do not meet in one bank, nor do lanes that read neighbouring bins each.
+// Where a bin's counter lies. Of padded bins a word is left out after every kBinGroup, one for each
+// bank of shared memory: so those that are a power of two apart, which is how values of few bits or
+// in ascending order fall, do not meet in one bank, nor do lanes that read neighbouring bins each.
 constexpr std::uint32_t kBinGroup = 32;
-DEEPSELECT_HOST_DEVICE constexpr std::uint32_t padded_bin(std::uint32_t bin) {
-  return bin + bin / kBinGroup;
+template <bool kIsPadded>
+DEEPSELECT_HOST_DEVICE constexpr std::uint32_t place_of_bin(std::uint32_t bin) {
+  return kIsPadded ? bin + bin / kBinGroup : bin;
 }
 
 // The bin of the element of a rank.

@@ -12,10 +12,10 @@ namespace deepselect::cuda {
 // different bits.
 constexpr std::uint32_t kBinsAlignment = 256;
 
-template <int kBins, int kWarps>
+template <int kBins, bool kPadsBins, int kWarps>
 struct alignas(16) RowRegistersSmem {
-  // By distance from the best key, each at its padded_bin(); then one for all beyond.
-  std::uint32_t bins[padded_bin(kBins) + 4];
+  // By distance from the best key, each at its place_of_bin(); then one for all beyond.
+  std::uint32_t bins[place_of_bin<kPadsBins>(kBins) + 4];
   PivotBin pivot;
   std::uint64_t stage_barriers[kWarps];
   std::uint32_t num_ranked;
@@ -24,6 +24,7 @@ struct alignas(16) RowRegistersSmem {
 };
 
 template <class Policy>
-using RowRegistersSmemOf = RowRegistersSmem<Policy::kBins, (Policy::kThreads + 31) / 32>;
+using RowRegistersSmemOf =
+    RowRegistersSmem<Policy::kBins, Policy::kPadsBins, (Policy::kThreads + 31) / 32>;
 
 }  // namespace deepselect::cuda
