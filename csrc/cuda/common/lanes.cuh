@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/common/block.cuh"
+#include "cuda/ptx/compare.cuh"
 
 namespace deepselect::cuda {
 
@@ -60,6 +61,18 @@ struct LaneGroup {
   }
 };
 
+// The greater of both to `a`.
+template <class Item>
+__device__ __forceinline__ void order_pair(Item& a, Item& b) {
+  if constexpr (sizeof(Item) == 8) {
+    ptx::order_u64(a, b);
+  } else {
+    const Item greater = ::max(a, b);
+    b = ::min(a, b);
+    a = greater;
+  }
+}
+
 // Descending, by Batcher's odd-even merge network: sorted runs of kRun items become runs of twice
 // as many, by comparing items at half the distance each time.
 template <int kRun = 1, int kDistance = kRun, int kCount, class Item>
@@ -68,18 +81,35 @@ __device__ __forceinline__ void sort_descending(Item (&items)[kCount]) {
   for (int i = kDistance % kRun; i + kDistance < kCount; ++i) {
     const bool is_pair = (i - kDistance % kRun) / kDistance % 2 == 0 &&
                          i / (2 * kRun) == (i + kDistance) / (2 * kRun);
-    if (!is_pair) continue;
-    const Item a = items[i];
-    const Item b = items[i + kDistance];
-    const bool in_order = a > b;
-    items[i] = in_order ? a : b;
-    items[i + kDistance] = in_order ? b : a;
+    if (is_pair) order_pair(items[i], items[i + kDistance]);
   }
   if constexpr (kDistance > 1) {
     sort_descending<kRun, kDistance / 2>(items);
   } else if constexpr (2 * kRun < kCount) {
     sort_descending<2 * kRun>(items);
   }
+}
+
+// Descending, of items that rise and then fall, or the other way, round the end of the list too.
+template <int kDistance, int kCount, class Item>
+__device__ __forceinline__ void sort_bitonic_descending(Item (&items)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (i / kDistance % 2 == 0) order_pair(items[i], items[i + kDistance]);
+  }
+  if constexpr (kDistance > 1) sort_bitonic_descending<kDistance / 2>(items);
+}
+
+// Of two descending lists the best kCount items, descending, to `best`. Against the other list
+// turned round the greater of each pair are those; they fall and then rise.
+template <int kCount, class Item>
+__device__ __forceinline__ void keep_best(Item (&best)[kCount], const Item (&items)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const Item other = items[kCount - 1 - i];
+    best[i] = best[i] > other ? best[i] : other;
+  }
+  sort_bitonic_descending<kCount / 2>(best);
 }
 
 }  // namespace deepselect::cuda

@@ -128,4 +128,19 @@ __device__ __forceinline__ std::uint32_t best_f32(std::uint32_t a, std::uint32_t
   return __float_as_uint(d);
 }
 
+// setp.gt.u64 and selp.b64 (PTX ISA 9.7.6.2, 9.7.6.3): the greater of both to `a`. Of two
+// selections in C++ the compiler makes a maximum and a minimum, with a comparison each.
+__device__ __forceinline__ void order_u64(std::uint64_t& a, std::uint64_t& b) {
+  std::uint64_t greater;
+  std::uint64_t lesser;
+  asm("{ .reg .pred in_order;\n"
+      "  setp.gt.u64 in_order, %2, %3;\n"
+      "  selp.b64 %0, %2, %3, in_order;\n"
+      "  selp.b64 %1, %3, %2, in_order; }"
+      : "=&l"(greater), "=l"(lesser)
+      : "l"(a), "l"(b));
+  a = greater;
+  b = lesser;
+}
+
 }  // namespace deepselect::cuda::ptx
