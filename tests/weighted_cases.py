@@ -8,10 +8,14 @@ from biases import BIASES, WEIGHTS
 from cases import AXES, PAIRWISE_ROUNDS, Case, resolve
 from pairwise import all_pairs
 
+# Enough for the gate variant to give each row to one lane on an A100, an H200 and a B200, and no
+# whole warp nor pair of lanes at the end.
+_MANY_ROWS = 13_001
+
 
 @cache
 def weighted_cases() -> tuple[Case, ...]:
-    """Pairwise, then the shapes of routers one by one and a few long rows."""
+    """Pairwise, then the shapes of routers one by one, some with many rows, and a few long rows."""
     axes = AXES | {
         "dtype": ("bfloat16", "float16", "float32"),
         "cols": (0, 1, 2, 7, 8, 9, 16, 31, 64, 65, 128, 160, 256, 257, 511, 512, 513, 4097, 65537),
@@ -31,6 +35,16 @@ def weighted_cases() -> tuple[Case, ...]:
             for k in (1, 2, 6, 8)
             for weights in WEIGHTS
             for bias in ("none", "normal")
+        ]
+        cases += [
+            Case(dtype, _MANY_ROWS, cols, k, layout=layout, weights=weights, bias=bias, outputs=to)
+            for cols in (17, 32, 60, 64, 100, 128)
+            for k, layout, weights, bias, to in (
+                (8, "contiguous", "softmax_selected", "none", "new"),
+                (3, "misaligned", "softmax", "none", "out"),
+                (8, "strided", "sigmoid_selected", "normal", "out"),
+                (6, "contiguous", "none", "normal", "new"),
+            )
         ]
         cases += [
             Case(dtype=dtype, rows=2, cols=300_000, k=2048, weights=weights, bias=bias)

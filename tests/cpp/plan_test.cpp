@@ -338,13 +338,38 @@ void check_gate() {
   EXPECT(make_plan(call(1000, 16, 8), kH200, Variant::kGate).items_per_thread == 16);
   EXPECT(make_plan(call(1000, 16, 9), kH200, Variant::kGate).row_threads == 4);
   // Narrow items in longer lists once rows are many.
+  TopkParams nine = call(65536, 128, 9);
   EXPECT(make_plan(call(1000, 128, 8), kH200, Variant::kGate).row_threads == 16);
-  EXPECT(make_plan(call(65536, 128, 8), kH200, Variant::kGate).row_threads == 8);
+  EXPECT(make_plan(nine, kH200, Variant::kGate).row_threads == 8);
+  nine.value_type = ValueType::kFloat32;
+  EXPECT(make_plan(nine, kH200, Variant::kGate).row_threads == 16);
+  // 32 rows a CTA for 32 experts, one batch: with two, half as many warps took longer.
+  EXPECT(make_plan(call(65536, 32, 9), kH200, Variant::kGate).grid_ctas == 2048);
+  EXPECT(make_plan(call(65536, 64, 9), kH200, Variant::kGate).grid_ctas == 2048);
+  // More than 16 experts are a lane's where rows are many and the last wave is not much too small.
+  EXPECT(make_plan(call(4096, 32, 8), kH200, Variant::kGate).row_threads == 4);
+  EXPECT(make_plan(call(17000, 32, 8), kH200, Variant::kGate).row_threads == 4);
+  for (std::int64_t rows : {16384, 65536}) {
+    for (std::int64_t cols : {32, 64}) {
+      for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat32}) {
+        const Plan lanes = make_plan(call(rows, cols, 8, type), kH200, Variant::kGate);
+        EXPECT(lanes.row_threads == 1 && lanes.items_per_thread == cols);
+        EXPECT(lanes.grid_ctas == rows / 128);
+      }
+    }
+  }
+  // tests/weighted_cases.py relies on it.
+  for (const DeviceLimits& limits : {kA100, kH200, kB200}) {
+    EXPECT(make_plan(call(13001, 32, 8), limits, Variant::kGate).row_threads == 1);
+  }
+  EXPECT(make_plan(call(65536, 33, 8), kH200, Variant::kGate).items_per_thread == 64);
+  EXPECT(make_plan(call(65536, 128, 8), kH200, Variant::kGate).items_per_thread == 128);
   EXPECT(make_plan(call(65536, 128, 8, ValueType::kFloat32), kH200, Variant::kGate).row_threads ==
          16);
-  // 32 rows a CTA for 32 experts, one batch: with two, half as many warps took longer.
-  EXPECT(make_plan(call(65536, 32, 8), kH200, Variant::kGate).grid_ctas == 2048);
-  EXPECT(make_plan(call(65536, 64, 8), kH200, Variant::kGate).grid_ctas == 2048);
+  const float bias = 0;
+  TopkParams biased = call(65536, 128, 8);
+  biased.bias = &bias;
+  EXPECT(make_plan(biased, kH200, Variant::kGate).row_threads == 16);
   few_experts.order = Order::kIndex;
   EXPECT(make_plan(few_experts, kH200, Variant::kGate).row_threads == 2);
   EXPECT(make_plan(call(1000, 0, 8), kH200, Variant::kGate).grid_ctas == 16);

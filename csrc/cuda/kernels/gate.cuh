@@ -19,8 +19,8 @@
 //
 // Everything happens within a warp: no barrier but its own.
 //
-// Limits: rows of kLanes * kItems elements, kMaxWinners winners. A router's rows of up to 16
-// elements are one lane's each (gate_lane.cuh).
+// Limits: rows of kLanes * kItems elements, kMaxWinners winners. A router's rows, where they are
+// short or many, are one lane's each (gate_lane.cuh).
 #pragma once
 
 #include <cstdint>
@@ -85,11 +85,7 @@ class GateElements {
     begin_ = begin;
     const BitsOf<kType>* source = row + begin + first;
     if (count_ == kItems && reinterpret_cast<std::uintptr_t>(source) % kVectorBytes == 0) {
-      const auto* vectors = reinterpret_cast<const Vector*>(source);
-#pragma unroll
-      for (int v = 0; v < kWords * 4 / kVectorBytes; ++v) {
-        reinterpret_cast<Vector*>(words_)[v] = vectors[v];
-      }
+      load_vectors(source);
       return;
     }
 #pragma unroll
@@ -102,6 +98,23 @@ class GateElements {
         word |= bits << (i * 16);
       }
       words_[w] = word;
+    }
+  }
+
+  // The same of a whole row of `size` elements in shared memory, aligned and with room for whole
+  // vectors: what lies beyond the row may be anything.
+  __device__ __forceinline__ void load_staged(const BitsOf<kType>* row, std::uint32_t size,
+                                              std::uint32_t first) {
+    count_ = static_cast<int>(min(size - first, std::uint32_t{kItems}));
+    begin_ = 0;
+    load_vectors(row + first);
+    if (count_ == kItems) return;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (has(i)) continue;
+      const int shift = i % kPerWord * 16;
+      const std::uint32_t kept = kPerWord == 2 ? words_[i / kPerWord] & ~(0xFFFFu << shift) : 0;
+      words_[i / kPerWord] = kept | kMinusInfinityBits << shift;
     }
   }
 
@@ -118,6 +131,14 @@ class GateElements {
   static constexpr int kVectorBytes = kWords < 4 ? kWords * 4 : 16;
   using Vector = std::conditional_t<kVectorBytes == 16, uint4,
                                     std::conditional_t<kVectorBytes == 8, uint2, std::uint32_t>>;
+
+  __device__ __forceinline__ void load_vectors(const BitsOf<kType>* source) {
+    const auto* vectors = reinterpret_cast<const Vector*>(source);
+#pragma unroll
+    for (int v = 0; v < kWords * 4 / kVectorBytes; ++v) {
+      reinterpret_cast<Vector*>(words_)[v] = vectors[v];
+    }
+  }
 
   alignas(16) std::uint32_t words_[kWords];
   int count_;

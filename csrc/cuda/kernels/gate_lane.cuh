@@ -1,20 +1,238 @@
 // gate where rows are a lane's: a router's call (is_router_call()) with up to kItems experts and
-// kMaxWinners winners. A lane loads its row, sorts all of it by a network, weighs the winners and
-// stores them: no lane waits for another, and each instruction serves 32 rows.
+// kMaxWinners winners.
+//
+//   1. stage    a warp copies its 32 rows to shared memory, neighbouring lanes neighbouring bytes
+//   2. sort     each lane takes its row by runs of kMaxWinners elements, sorts each by a network
+//               and merges it with the best so far
+//   3. output   it weighs the winners, whose elements it reads again from shared memory, and stores
+//               them
+//
+// Only the copies are the warp's; from then on each instruction serves 32 rows and none waits for
+// another. Lanes without a row work at whatever lies in shared memory and store nothing.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/common/key_map.cuh"
 #include "cuda/common/lanes.cuh"
 #include "cuda/common/score.cuh"
 #include "cuda/kernels/gate.cuh"
+#include "cuda/ptx/async_copy.cuh"
+#include "cuda/ptx/shared_memory.cuh"
+#include "cuda/smem/gate.h"
 #include "cuda/tuning/gate.h"
 #include "deepselect/weights.h"
 
 namespace deepselect::cuda {
 
 namespace detail {
+
+// Rows of a warp in global memory: the first `num_rows` lanes have one.
+struct LaneRows {
+  const unsigned char* first;
+  std::int64_t stride_bytes;
+  std::uint32_t row_bytes;
+  std::uint32_t num_rows;
+
+  __device__ bool are_units_of(std::uint32_t bytes) const {
+    const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(first));
+    return (address | static_cast<std::uint32_t>(stride_bytes) | row_bytes) % bytes == 0;
+  }
+};
+
+template <int kBytes>
+__device__ __forceinline__ void copy_unit(std::uint32_t shared, const void* global) {
+  if constexpr (kBytes == 16) {
+    ptx::copy_async_16(shared, global);
+  } else {
+    ptx::copy_async_small<kBytes>(shared, global);
+  }
+}
+
+// Rows of whole units of 16, 8 or 4 bytes: 32 units at a time, whatever rows they are of.
+template <int kUnitBytes, class Row>
+__device__ __forceinline__ void stage_units(const LaneRows& source, Row* rows) {
+  constexpr auto kRowBytes = static_cast<std::uint32_t>(sizeof(Row));
+  const std::uint32_t row_units = source.row_bytes / kUnitBytes;
+  const std::uint32_t lane = threadIdx.x % kWarpThreads;
+  const std::uint32_t target = ptx::shared_address(rows);
+  if ((row_units & (row_units - 1)) == 0 && row_units <= kWarpThreads) {
+    // What most routers have: a lane's units are below each other, and there is no division, which
+    // takes a hundred cycles.
+    const int log2_units = 31 - __clz(static_cast<int>(row_units));
+    const std::uint32_t row_step = kWarpThreads >> log2_units;
+    const std::int64_t global_step = row_step * source.stride_bytes;
+    const std::uint32_t offset = (lane & (row_units - 1)) * kUnitBytes;
+    std::uint32_t row = lane >> log2_units;
+    std::uint32_t shared = target + row * kRowBytes + offset;
+    const unsigned char* global = source.first + row * source.stride_bytes + offset;
+#pragma unroll 4
+    for (std::uint32_t i = 0; i < row_units; ++i) {
+      if (row < source.num_rows) copy_unit<kUnitBytes>(shared, global);
+      row += row_step;
+      shared += row_step * kRowBytes;
+      global += global_step;
+    }
+  } else {
+    const std::uint32_t row_step = kWarpThreads / row_units;
+    const std::uint32_t unit_step = kWarpThreads % row_units;
+    std::uint32_t row = lane / row_units;
+    std::uint32_t unit = lane % row_units;
+#pragma unroll 1
+    for (std::uint32_t i = 0; i < row_units; ++i) {
+      if (row < source.num_rows) {
+        copy_unit<kUnitBytes>(target + row * kRowBytes + unit * kUnitBytes,
+                              source.first + row * source.stride_bytes + unit * kUnitBytes);
+      }
+      row += row_step;
+      unit += unit_step;
+      if (unit >= row_units) {
+        unit -= row_units;
+        ++row;
+      }
+    }
+  }
+  ptx::commit_copies();
+  ptx::wait_copies<0>();
+}
+
+// Rows of 16-bit items on odd addresses: an item of some rows at a time, so that the warp waits
+// once for all of them.
+template <class Row>
+__device__ __forceinline__ void stage_halves(const LaneRows& source, Row* rows) {
+  constexpr std::uint32_t kRowsAtOnce = 16;
+  using Half = std::uint16_t;
+  const std::uint32_t row_items = source.row_bytes / static_cast<std::uint32_t>(sizeof(Half));
+#pragma unroll 1
+  for (std::uint32_t i = threadIdx.x % kWarpThreads; i < row_items; i += kWarpThreads) {
+#pragma unroll 1
+    for (std::uint32_t first = 0; first < source.num_rows; first += kRowsAtOnce) {
+      const unsigned char* bytes = source.first + first * source.stride_bytes;
+      Half items[kRowsAtOnce];
+#pragma unroll
+      for (std::uint32_t j = 0; j < kRowsAtOnce; ++j) {
+        if (first + j < source.num_rows) {
+          items[j] = reinterpret_cast<const Half*>(bytes + j * source.stride_bytes)[i];
+        }
+      }
+#pragma unroll
+      for (std::uint32_t j = 0; j < kRowsAtOnce; ++j) {
+        if (first + j < source.num_rows) rows[first + j].items[i] = items[j];
+      }
+    }
+  }
+}
+
+// Phase 1.
+template <class Row>
+__device__ __forceinline__ void stage_rows(const LaneRows& source, Row* rows) {
+  if (source.are_units_of(16)) {
+    stage_units<16>(source, rows);
+  } else if (source.are_units_of(8)) {
+    stage_units<8>(source, rows);
+  } else if (sizeof(rows->items[0]) == 4 || source.are_units_of(4)) {
+    stage_units<4>(source, rows);
+  } else if constexpr (sizeof(rows->items[0]) == 2) {
+    stage_halves(source, rows);
+  }
+  __syncwarp();
+}
+
+// Sum in the order of LaneGroup<kCount>::sum().
+template <int kCount>
+__device__ __forceinline__ float sum_of(const float (&terms)[kCount]) {
+  float sums[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) sums[i] = terms[i];
+#pragma unroll
+  for (int distance = kCount / 2; distance > 0; distance /= 2) {
+#pragma unroll
+    for (int i = 0; i < distance; ++i) sums[i] += sums[i + distance];
+  }
+  return sums[0];
+}
+
+// Maximum and sum over a staged row. kItems sums, which are added up last: the error of one over
+// 128 terms would come near the contract's.
+template <ValueType kType, int kItems>
+__device__ __forceinline__ WindowSoftmax lane_softmax(const BitsOf<kType>* row,
+                                                      std::uint32_t num_cols) {
+  float max = kMinusInfinity;
+  GateElements<kType, kItems> elements;
+#pragma unroll 1
+  for (std::uint32_t first = 0; first < num_cols; first += kItems) {
+    elements.load_staged(row, num_cols, first);
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) max = fmaxf(max, elements.score(i));
+  }
+  float sums[kItems] = {};
+#pragma unroll 1
+  for (std::uint32_t first = 0; first < num_cols; first += kItems) {
+    elements.load_staged(row, num_cols, first);
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) sums[i] += exp_in_sum(elements.score(i) - max);
+  }
+  return {max, sum_of(sums)};
+}
+
+// term / sum for a sum from 1/2 to 512, or NaN, whose reciprocal is `reciprocal`, rounded: as
+// rounded::divide() has it, but without its branches, and in the last bit where the quotient is
+// below 2^-100.
+__device__ __forceinline__ float share_of(float term, float sum, float reciprocal) {
+  const float quotient = __fmul_rn(term, reciprocal);
+  const float rest = __fmaf_rn(-quotient, sum, term);
+  return __fmaf_rn(rest, reciprocal, quotient);
+}
+
+// `term` of each of the first `count` scores, in place, and 0 behind them. Halves of the list, so
+// that lanes work at several terms at once and a few winners cost less than all.
+template <int kWinners, class Term>
+__device__ __forceinline__ void make_terms(std::uint32_t count, float (&scores)[kWinners],
+                                           const Term& term) {
+  constexpr int kHalf = kWinners / 2;
+#pragma unroll
+  for (int half = 0; half < kWinners; half += kHalf) {
+    const bool has_any = static_cast<std::uint32_t>(half) < count;
+#pragma unroll
+    for (int i = half; i < half + kHalf; ++i) scores[i] = has_any ? scores[i] : 0.0f;
+    if (!has_any) continue;
+#pragma unroll
+    for (int i = half; i < half + kHalf; ++i) {
+      const float result = term(scores[i]);
+      scores[i] = static_cast<std::uint32_t>(i) < count ? result : 0.0f;
+    }
+  }
+}
+
+// The weights of the first `count` scores, in place. `total` is of the window, where that is what
+// weights are shares of.
+template <int kWinners>
+__device__ __forceinline__ void weigh_lane(Weights kind, WindowSoftmax total, std::uint32_t count,
+                                           float (&scores)[kWinners]) {
+  const bool is_of_selection = is_share_of_selection(kind);
+  if (is_of_selection) {
+    total.max = kMinusInfinity;
+#pragma unroll
+    for (int i = 0; i < kWinners; ++i) {
+      if (static_cast<std::uint32_t>(i) < count) total.max = fmaxf(total.max, scores[i]);
+    }
+  }
+  if (kind == Weights::kSigmoid) {
+    make_terms(count, scores, [](float score) { return sigmoid(score); });
+  } else if (kind == Weights::kSigmoidSelected) {
+    make_terms(count, scores, [&](float score) { return sigmoid_term(score, total.max); });
+  } else {
+    make_terms(count, scores, [&](float score) { return softmax_term(score, total.max); });
+  }
+  if (is_of_selection) total.sum = sum_of(scores);
+  const float reciprocal = rounded::divide(1.0f, total.sum);
+#pragma unroll
+  for (int i = 0; i < kWinners; ++i) {
+    if (kind != Weights::kSigmoid) scores[i] = share_of(scores[i], total.sum, reciprocal);
+    scores[i] = canonical_weight(scores[i]);
+  }
+}
 
 // Stores `words[0, count)`, by the widest vectors that `target` and `count` allow.
 template <int kWords>
@@ -45,88 +263,145 @@ __device__ __forceinline__ void store_words(std::uint32_t* target, std::uint32_t
   }
 }
 
-// The weights of the first `count` scores, in place.
-template <int kItems>
-__device__ __forceinline__ void weigh_lane(Weights kind, WindowSoftmax total, std::uint32_t count,
-                                           float (&scores)[kItems]) {
-  if (is_share_of_selection(kind)) {
-    total = {kMinusInfinity, 0};
-#pragma unroll
-    for (std::uint32_t i = 0; i < kItems; ++i) {
-      if (i < count) total.max = fmaxf(total.max, scores[i]);
+// One output of a warp: a row of 32-bit words per lane.
+struct LaneOutput {
+  std::uint32_t* first;  // of the warp's first row
+  std::int64_t stride_words;
+  std::uint32_t num_rows;
+  std::uint32_t count;  // words of a row
+
+  // All lanes of the warp call it.
+  __device__ __forceinline__ void store(const std::uint32_t (&words)[8]) const {
+    const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(first));
+    const bool is_whole =
+        count == 8 && address % 16 == 0 && static_cast<std::uint32_t>(stride_words) % 4 == 0;
+    const std::uint32_t lane = threadIdx.x % kWarpThreads;
+    if (is_whole) {
+      store_pairs(lane, words);
+    } else if (lane < num_rows) {
+      store_words(first + lane * stride_words, count, words);
     }
   }
+
+ private:
+  // Two neighbouring lanes store the even one's row together, then the odd one's: whole sectors of
+  // 32 bytes, half as many of them as of the halves that one lane's vectors are.
+  __device__ __forceinline__ void store_pairs(std::uint32_t lane,
+                                              const std::uint32_t (&words)[8]) const {
+    const bool is_odd = lane % 2 != 0;
+    std::uint32_t of_even[4];
+    std::uint32_t of_odd[4];
 #pragma unroll
-  for (std::uint32_t i = 0; i < kItems; ++i) {
-    if (i >= count) continue;
-    scores[i] = weight_term(kind, scores[i], total.max);
-    if (is_share_of_selection(kind)) total.sum += scores[i];
+    for (int i = 0; i < 4; ++i) {
+      const std::uint32_t given = is_odd ? words[i] : words[i + 4];
+      const std::uint32_t taken = __shfl_xor_sync(kAllLanes, given, 1);
+      of_even[i] = is_odd ? taken : words[i];
+      of_odd[i] = is_odd ? words[i + 4] : taken;
+    }
+    const std::uint32_t even_row = lane & ~1u;
+    std::uint32_t* target = first + even_row * stride_words + (is_odd ? 4 : 0);
+    if (even_row < num_rows) {
+      *reinterpret_cast<uint4*>(target) = {of_even[0], of_even[1], of_even[2], of_even[3]};
+    }
+    if (even_row + 1 < num_rows) {
+      *reinterpret_cast<uint4*>(target + stride_words) = {of_odd[0], of_odd[1], of_odd[2],
+                                                          of_odd[3]};
+    }
   }
-#pragma unroll
-  for (std::uint32_t i = 0; i < kItems; ++i) {
-    if (i >= count) continue;
-    const float share =
-        kind == Weights::kSigmoid ? scores[i] : rounded::divide(scores[i], total.sum);
-    scores[i] = canonical_weight(share);
-  }
-}
+};
 
 }  // namespace detail
 
 template <ValueType kType, bool kIsBiased, class Policy>
-__global__ void __launch_bounds__(Policy::kCtaThreads)
+__global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
     gate_lane_kernel(const __grid_constant__ TopkParams params) {
   constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
-  constexpr int kItems = Policy::kItems;
   constexpr int kWinners = Policy::kMaxWinners;
+  using Bits = BitsOf<kType>;
   using ItemOf = GateItem<kKeyType>;
-  const std::int64_t row = std::int64_t{blockIdx.x} * Policy::kCtaThreads + threadIdx.x;
-  if (row >= params.num_rows) return;
+  using Item = typename ItemOf::Type;
+  __shared__ GateLaneSmem<Policy, Bits> smem;
+
+  const std::uint32_t lane = threadIdx.x % kWarpThreads;
+  const std::uint32_t cta_row = threadIdx.x - lane;
+  const std::int64_t warp_row = std::int64_t{blockIdx.x} * Policy::kCtaThreads + cta_row;
+  if (warp_row >= params.num_rows) return;
+  const auto num_rows =
+      static_cast<std::uint32_t>(min(params.num_rows - warp_row, std::int64_t{kWarpThreads}));
   const auto num_cols = static_cast<std::uint32_t>(params.num_cols);
   const auto count = static_cast<std::uint32_t>(params.k);
-  const auto* source =
-      static_cast<const BitsOf<kType>*>(params.input) + row * params.input_row_stride_items;
 
-  GateElements<kType, kItems> elements;
-  elements.load(source, 0, num_cols, 0);
-  GateBias<kItems> bias;
-  if constexpr (kIsBiased) bias.follow(params, elements, 0);
-  typename ItemOf::Type items[kItems];
-  make_items<kType, ItemOf, kIsBiased>(KeyMap<kKeyType>(params), params.weights, elements, bias, 0,
-                                       items);
-  sort_descending(items);
+  const std::int64_t stride_bytes =
+      params.input_row_stride_items * static_cast<std::int64_t>(sizeof(Bits));
+  const auto row_bytes = num_cols * static_cast<std::uint32_t>(sizeof(Bits));
+  const auto* input = static_cast<const unsigned char*>(params.input) + warp_row * stride_bytes;
+  detail::stage_rows({input, stride_bytes, row_bytes, num_rows}, smem.rows + cta_row);
+  const Bits* row = smem.rows[threadIdx.x].items;
 
-  std::uint32_t positions[kWinners];
-  BitsOf<kType> bits[kWinners];
-#pragma unroll
-  for (std::uint32_t i = 0; i < kWinners; ++i) {
-    positions[i] = ItemOf::position(items[i]);
-    // Read again: an element at a position that is not known to the compiler is in no register.
-    bits[i] = i < count && params.values != nullptr ? source[positions[i]] : BitsOf<kType>{0};
+  const KeyMap<kKeyType> key_map(params);
+  const auto sort_run = [&](std::uint32_t first, Item(&items)[kWinners]) {
+    GateElements<kType, kWinners> elements;
+    elements.load_staged(row, num_cols, first);
+    GateBias<kWinners> bias;
+    if constexpr (kIsBiased) bias.follow(params, elements, first);
+    make_items<kType, ItemOf, kIsBiased>(key_map, params.weights, elements, bias, first, items);
+    sort_descending(items);
+  };
+  Item best[kWinners];
+  sort_run(0, best);
+  if constexpr (Policy::kItems > kWinners) {
+#pragma unroll 1
+    for (std::uint32_t first = kWinners; first < num_cols; first += kWinners) {
+      Item items[kWinners];
+      sort_run(first, items);
+      keep_best(best, items);
+    }
   }
-  detail::store_words(
-      static_cast<std::uint32_t*>(params.indices) + row * params.indices_row_stride_items, count,
-      positions);
+
+  std::uint32_t words[kWinners];
+  Bits bits[kWinners];
+#pragma unroll
+  for (int i = 0; i < kWinners; ++i) {
+    words[i] = ItemOf::position(best[i]);
+    bits[i] = row[words[i]];
+  }
+  auto* indices = static_cast<std::uint32_t*>(params.indices);
+  detail::LaneOutput{indices + warp_row * params.indices_row_stride_items,
+                     params.indices_row_stride_items, num_rows, count}
+      .store(words);
   if (params.values == nullptr) return;
 
-  const std::int64_t first_value = row * params.values_row_stride_items;
-  if (params.weights == Weights::kNone) {
+  const std::int64_t first_value = warp_row * params.values_row_stride_items;
+  const bool has_weights = params.weights != Weights::kNone;
+  if constexpr (sizeof(Bits) == 2) {
+    if (!has_weights) {
+      if (lane >= num_rows) return;
+      Bits* target =
+          static_cast<Bits*>(params.values) + first_value + lane * params.values_row_stride_items;
 #pragma unroll
-    for (std::uint32_t i = 0; i < kWinners; ++i) {
-      if (i < count) static_cast<BitsOf<kType>*>(params.values)[first_value + i] = bits[i];
+      for (std::uint32_t i = 0; i < kWinners; ++i) {
+        if (i < count) target[i] = bits[i];
+      }
+      return;
     }
-    return;
   }
-  WindowSoftmax window{0, 0};
-  if (params.weights == Weights::kSoftmax) window = window_softmax<LaneGroup<1>>(elements);
-  float weights[kWinners];
 #pragma unroll
-  for (int i = 0; i < kWinners; ++i) weights[i] = score_of<kType>(bits[i]);
-  detail::weigh_lane(params.weights, window, count, weights);
-  std::uint32_t words[kWinners];
+  for (int i = 0; i < kWinners; ++i) words[i] = bits[i];
+  if (has_weights) {
+    WindowSoftmax window{0, 0};
+    if (params.weights == Weights::kSoftmax) {
+      window = detail::lane_softmax<kType, kWinners>(row, num_cols);
+    }
+    float weights[kWinners];
 #pragma unroll
-  for (int i = 0; i < kWinners; ++i) words[i] = __float_as_uint(weights[i]);
-  detail::store_words(static_cast<std::uint32_t*>(params.values) + first_value, count, words);
+    for (int i = 0; i < kWinners; ++i) weights[i] = score_of<kType>(bits[i]);
+    detail::weigh_lane(params.weights, window, count, weights);
+#pragma unroll
+    for (int i = 0; i < kWinners; ++i) words[i] = __float_as_uint(weights[i]);
+  }
+  auto* values = static_cast<std::uint32_t*>(params.values);
+  detail::LaneOutput{values + first_value, params.values_row_stride_items, num_rows, count}.store(
+      words);
 }
 
 }  // namespace deepselect::cuda

@@ -17,6 +17,7 @@ bool is_planned(const Plan& plan) {
 
 template <ValueType kType, bool kIsBiased>
 void launch_gate_of(const LaunchContext& context) {
+  constexpr bool kIsNarrow = KeyMap<kType>::kIsPacked && !kIsBiased;
   const Plan& plan = context.plan;
   const KernelShape shape{plan.grid_ctas, plan.cta_threads, 0};
   const auto launch_lanes = [&](auto policy) {
@@ -33,10 +34,13 @@ void launch_gate_of(const LaunchContext& context) {
     return true;
   };
   if (plan.row_threads == GateLane8::kLanes) {
-    dispatch_policy<GateLane8, GateLane16>(Variant::kGate, launch_lanes);
+    if constexpr (kIsNarrow) {
+      if (launch_lanes(GateLane128{})) return;
+    }
+    dispatch_policy<GateLane8, GateLane16, GateLane32, GateLane64>(Variant::kGate, launch_lanes);
     return;
   }
-  if constexpr (KeyMap<kType>::kIsPacked && !kIsBiased) {
+  if constexpr (kIsNarrow) {
     if (launch_groups(Gate8x16{})) return;
   }
   dispatch_policy<Gate2x4, Gate4x4, Gate4x8, Gate8x8, Gate16x8, Gate32x8, Gate32x16>(Variant::kGate,

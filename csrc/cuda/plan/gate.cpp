@@ -12,8 +12,14 @@ bool is_few_rows(const TopkParams& params, const DeviceLimits& limits) {
   return params.num_rows <= kGateFewRowsPerSm * limits.num_sms;
 }
 
+bool fills_lanes(const TopkParams& params, const DeviceLimits& limits) {
+  const std::int64_t wave_rows = std::int64_t{GateLane32::kCtaThreads} * limits.num_sms;
+  const std::int64_t num_waves = (params.num_rows + wave_rows - 1) / wave_rows;
+  return params.num_rows * 100 >= num_waves * wave_rows * kGateLaneBusyPercent;
+}
+
 template <class Policy>
-Plan plan_gate_lane(const TopkParams& params) {
+Plan plan_lanes(const TopkParams& params) {
   Plan plan{};
   plan.variant = Variant::kGate;
   plan.grid_ctas =
@@ -50,11 +56,18 @@ bool gate_can_serve(const TopkParams& params, const DeviceLimits&) {
 }
 
 Plan plan_gate(const TopkParams& params, const DeviceLimits& limits) {
-  if (is_router_call(params, GateLane16::kMaxWinners)) {
-    if (params.num_cols <= GateLane8::kItems) return plan_gate_lane<GateLane8>(params);
-    if (params.num_cols <= GateLane16::kItems) return plan_gate_lane<GateLane16>(params);
-  }
   const bool is_narrow = value_bytes(params.value_type) == 2 && params.bias == nullptr;
+  if (is_router_call(params, GateLane8::kMaxWinners)) {
+    if (params.num_cols <= GateLane8::kItems) return plan_lanes<GateLane8>(params);
+    if (params.num_cols <= GateLane16::kItems) return plan_lanes<GateLane16>(params);
+    if (fills_lanes(params, limits)) {
+      if (params.num_cols <= GateLane32::kItems) return plan_lanes<GateLane32>(params);
+      if (params.num_cols <= GateLane64::kItems) return plan_lanes<GateLane64>(params);
+      if (is_narrow && params.num_cols <= GateLane128::kItems) {
+        return plan_lanes<GateLane128>(params);
+      }
+    }
+  }
   if (is_narrow && !is_few_rows(params, limits)) {
     return smallest<Gate2x4, Gate4x4, Gate4x8, Gate8x8, Gate8x16, Gate32x8, Gate32x16>(params,
                                                                                        limits);

@@ -15,6 +15,16 @@ __device__ __forceinline__ void copy_async_16(std::uint32_t shared, const void* 
                : "memory");
 }
 
+// cp.async.ca.shared.global (likewise): 4 or 8 bytes to an address that is a multiple of them.
+template <int kBytes>
+__device__ __forceinline__ void copy_async_small(std::uint32_t shared, const void* global) {
+  static_assert(kBytes == 4 || kBytes == 8, "16 bytes are copy_async_16()");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+               :
+               : "r"(shared), "l"(__cvta_generic_to_global(global)), "n"(kBytes)
+               : "memory");
+}
+
 // cp.async.commit_group (9.7.9.25.3.2): the thread's copies since the last call are a group; maybe
 // an empty one.
 __device__ __forceinline__ void commit_copies() {

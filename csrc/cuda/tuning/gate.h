@@ -51,16 +51,27 @@ static_assert(Gate2x4::is_valid() && Gate4x4::is_valid() && Gate4x8::is_valid() 
               Gate8x8::is_valid() && Gate16x8::is_valid() && Gate32x8::is_valid() &&
               Gate32x16::is_valid() && Gate8x16::is_valid());
 
-// A lane per row, for a router's call with up to kItems experts and kMaxWinners winners.
+// A lane per row, for a router's call with up to kItems experts and kMaxWinners winners: sorted and
+// merged in runs of kMaxWinners.
 template <int kItemsValue>
 struct GateLanePolicy {
   static constexpr int kLanes = 1;
   static constexpr int kItems = kItemsValue;
   static constexpr int kCtaThreads = 128;
-  static constexpr std::int64_t kMaxWinners = 8;
+  static constexpr int kCtasPerSm = kItems > 32 ? 6 : 7;  // up to 80 registers a thread, or 72
+  static constexpr int kMaxWinners = 8;
 };
 using GateLane8 = GateLanePolicy<8>;
 using GateLane16 = GateLanePolicy<16>;
+using GateLane32 = GateLanePolicy<32>;
+using GateLane64 = GateLanePolicy<64>;
+// For items of 32 bits alone: others take twice the work and twice the shared memory.
+using GateLane128 = GateLanePolicy<128>;
+
+// Beyond 16 experts a lane has a row for a microsecond or more, while other schedulers may have
+// none: lanes serve where at least so many percent of them are busy, in whole waves of one CTA a
+// multiprocessor, which is a warp a scheduler. Counted (docs/kernels/gate.md), not searched.
+constexpr std::int64_t kGateLaneBusyPercent = 65;
 
 // Up to so many rows per multiprocessor are few: a scheduler then has eight warps of one row.
 constexpr std::int64_t kGateFewRowsPerSm = 32;
