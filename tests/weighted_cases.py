@@ -11,6 +11,7 @@ from pairwise import all_pairs
 # Enough for the gate variant to give each row to one lane on an A100, an H200 and a B200, and no
 # whole warp nor pair of lanes at the end.
 _MANY_ROWS = 13_001
+_MORE_ROWS = 40_001  # the same for more than 64 columns
 
 
 @cache
@@ -37,11 +38,16 @@ def weighted_cases() -> tuple[Case, ...]:
             for bias in ("none", "normal")
         ]
         cases += [
-            Case(dtype, _MANY_ROWS, cols, k, layout=layout, weights=weights, bias=bias, outputs=to)
-            for cols in (17, 32, 60, 64, 100, 128)
+            Case(dtype, rows, cols, k, layout=layout, weights=weights, bias=bias, outputs=to)
+            for rows, cols in (
+                *((_MANY_ROWS, cols) for cols in (8, 13, 16, 17, 32, 60, 64)),
+                *((_MORE_ROWS, cols) for cols in (100, 128)),
+            )
             for k, layout, weights, bias, to in (
                 (8, "contiguous", "softmax_selected", "none", "new"),
                 (3, "misaligned", "softmax", "none", "out"),
+                (2, "contiguous", "softmax_selected", "none", "new"),
+                (1, "strided", "sigmoid", "none", "out"),
                 (8, "strided", "sigmoid_selected", "normal", "out"),
                 (6, "contiguous", "none", "normal", "new"),
             )

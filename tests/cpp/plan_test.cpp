@@ -361,9 +361,17 @@ void check_gate() {
   // tests/weighted_cases.py relies on it.
   for (const DeviceLimits& limits : {kA100, kH200, kB200}) {
     EXPECT(make_plan(call(13001, 32, 8), limits, Variant::kGate).row_threads == 1);
+    EXPECT(make_plan(call(40001, 128, 8), limits, Variant::kGate).row_threads == 1);
   }
   EXPECT(make_plan(call(65536, 33, 8), kH200, Variant::kGate).items_per_thread == 64);
   EXPECT(make_plan(call(65536, 128, 8), kH200, Variant::kGate).items_per_thread == 128);
+  // Up to two winners as well, which have a shorter end; and beyond 64 experts from two waves on.
+  EXPECT(make_plan(call(16384, 64, 1, ValueType::kFloat32), kH200, Variant::kGate).row_threads ==
+         1);
+  EXPECT(make_plan(call(65536, 128, 1), kH200, Variant::kGate).row_threads == 1);
+  EXPECT(make_plan(call(2 * 128 * 132, 128, 8), kH200, Variant::kGate).row_threads == 1);
+  EXPECT(make_plan(call(2 * 128 * 132 - 1, 128, 8), kH200, Variant::kGate).row_threads == 8);
+  EXPECT(make_plan(call(16384, 128, 8), kH200, Variant::kGate).row_threads == 8);
   EXPECT(make_plan(call(65536, 128, 8, ValueType::kFloat32), kH200, Variant::kGate).row_threads ==
          16);
   const float bias = 0;

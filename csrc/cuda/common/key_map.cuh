@@ -103,6 +103,21 @@ class KeyMap {
     return y ^ (ptx::replicate_signs_16x2(y) | (kSignBits & kMaxKey)) ^ (flip_ & kMaxKey);
   }
 
+  // A word with these word_keys(): the one that they are of, but for zeros and NaNs.
+  __device__ __forceinline__ std::uint32_t word_of_keys(std::uint32_t keys) const {
+    const std::uint32_t raised = keys ^ flip_;
+    std::uint32_t y;
+    if constexpr (kType == ValueType::kInt32) {
+      y = raised ^ kSignBits;
+    } else if constexpr (kType == ValueType::kFloat32) {
+      const auto positive = static_cast<std::uint32_t>(static_cast<std::int32_t>(raised) >> 31);
+      y = raised ^ (~positive | kSignBits);
+    } else {
+      y = raised ^ (~ptx::replicate_signs_16x2(raised) | kSignBits);
+    }
+    return y ^ (sign_ & kSignBits);
+  }
+
   // The value of a key into `bits`; false where several bit patterns share it (zeros, NaNs) and the
   // value must be read from the input.
   __device__ __forceinline__ bool value_of(std::uint32_t key, Bits* bits) const {

@@ -55,6 +55,14 @@ struct GateItem {
       return composite_key(key, position);
     }
   }
+  // The item with its key that is `distance` positions behind.
+  __device__ static Type moved(Type item, std::uint32_t distance) {
+    if constexpr (kIsNarrow) {
+      return item - distance;
+    } else {
+      return composite_key(key_of(item), position_of(item) + distance);
+    }
+  }
   __device__ static std::uint32_t key(Type item) {
     if constexpr (kIsNarrow) {
       return item >> 16;

@@ -1,14 +1,16 @@
 // gate where rows are a lane's: a router's call (is_router_call()) with up to kItems experts and
 // kMaxWinners winners.
 //
-//   1. stage    a warp copies its 32 rows to shared memory, neighbouring lanes neighbouring bytes
-//   2. sort     each lane takes its row by runs of kMaxWinners elements, sorts each by a network
-//               and merges it with the best so far
-//   3. output   it weighs the winners, whose elements it reads again from shared memory, and stores
-//               them
+//   1. load     each lane takes its row to registers; or, where rows are longer, a warp copies its
+//   32
+//               rows to shared memory, neighbouring lanes neighbouring bytes
+//   2. sort     each lane sorts runs of kMaxWinners elements by a network and merges each with the
+//               best so far
+//   3. output   it weighs the winners and stores them
 //
-// Only the copies are the warp's; from then on each instruction serves 32 rows and none waits for
-// another. Lanes without a row work at whatever lies in shared memory and store nothing.
+// Only such copies are the warp's; from then on each instruction serves 32 rows and none waits for
+// another. Lanes without a row work at another's, or at whatever lies in shared memory, and store
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -124,7 +126,6 @@ __device__ __forceinline__ void stage_halves(const LaneRows& source, Row* rows) 
   }
 }
 
-// Phase 1.
 template <class Row>
 __device__ __forceinline__ void stage_rows(const LaneRows& source, Row* rows) {
   if (source.are_units_of(16)) {
@@ -138,6 +139,77 @@ __device__ __forceinline__ void stage_rows(const LaneRows& source, Row* rows) {
   }
   __syncwarp();
 }
+
+// Phase 1 of rows that registers hold: up to 16 elements, neighbouring lanes meet in a line, and
+// the way through shared memory measured slower (docs/kernels/gate.md).
+template <ValueType kType, class Policy>
+class HeldRow {
+ public:
+  static constexpr int kRunItems = Policy::kMaxWinners;
+  using Run = GateElements<kType, kRunItems>;
+
+  __device__ __forceinline__ HeldRow(const LaneRows& rows, std::uint32_t num_cols) {
+    const std::uint32_t row = min(threadIdx.x % kWarpThreads, rows.num_rows - 1);
+    elements_ = reinterpret_cast<const BitsOf<kType>*>(rows.first + row * rows.stride_bytes);
+#pragma unroll
+    for (int i = 0; i < kRuns; ++i) runs_[i].load(elements_, 0, num_cols, i * kRunItems);
+  }
+
+  // `visit` gets each run from kFirst on, and the position where it begins.
+  template <int kFirst, class Visit>
+  __device__ __forceinline__ void visit_runs(const Visit& visit) const {
+#pragma unroll
+    for (int i = kFirst; i < kRuns; ++i) visit(runs_[i], static_cast<std::uint32_t>(i * kRunItems));
+  }
+  __device__ Run first_run() const { return runs_[0]; }
+  // Read again: an element at a position that the compiler does not know is in no register. The
+  // lanes of a warp meet up to 16 lines.
+  static constexpr bool kIsCheapToRead = false;
+  __device__ BitsOf<kType> bits_at(std::uint32_t position) const { return elements_[position]; }
+
+ private:
+  static constexpr int kRuns = Policy::kItems / kRunItems;
+
+  const BitsOf<kType>* elements_;  // in global memory
+  Run runs_[kRuns];
+};
+
+// Phase 1 of longer rows.
+template <ValueType kType, class Policy>
+class StagedRow {
+ public:
+  static constexpr int kRunItems = Policy::kMaxWinners;
+  using Run = GateElements<kType, kRunItems>;
+
+  __device__ __forceinline__ StagedRow(const LaneRows& rows, std::uint32_t num_cols)
+      : num_cols_(num_cols) {
+    __shared__ GateLaneSmem<Policy, BitsOf<kType>> smem;
+    stage_rows(rows, smem.rows + threadIdx.x / kWarpThreads * kWarpThreads);
+    elements_ = smem.rows[threadIdx.x].items;
+  }
+
+  template <int kFirst, class Visit>
+  __device__ __forceinline__ void visit_runs(const Visit& visit) const {
+#pragma unroll 1
+    for (std::uint32_t first = kFirst * kRunItems; first < num_cols_; first += kRunItems) {
+      visit(run(first), first);
+    }
+  }
+  __device__ Run first_run() const { return run(0); }
+  // Any position in the row's pitch.
+  static constexpr bool kIsCheapToRead = true;
+  __device__ BitsOf<kType> bits_at(std::uint32_t position) const { return elements_[position]; }
+
+ private:
+  __device__ __forceinline__ Run run(std::uint32_t first) const {
+    Run run;
+    run.load_staged(elements_, num_cols_, first);
+    return run;
+  }
+
+  const BitsOf<kType>* elements_;  // in shared memory
+  std::uint32_t num_cols_;
+};
 
 // Sum in the order of LaneGroup<kCount>::sum().
 template <int kCount>
@@ -153,26 +225,22 @@ __device__ __forceinline__ float sum_of(const float (&terms)[kCount]) {
   return sums[0];
 }
 
-// Maximum and sum over a staged row. kItems sums, which are added up last: the error of one over
-// 128 terms would come near the contract's.
-template <ValueType kType, int kItems>
-__device__ __forceinline__ WindowSoftmax lane_softmax(const BitsOf<kType>* row,
-                                                      std::uint32_t num_cols) {
+// Maximum and sum over a row. As many sums as a run has items, which are added up last: the error
+// of one over 128 terms would come near the contract's.
+template <class Row>
+__device__ __forceinline__ WindowSoftmax lane_softmax(const Row& row) {
+  using Run = typename Row::Run;
+  constexpr int kRunItems = Row::kRunItems;
   float max = kMinusInfinity;
-  GateElements<kType, kItems> elements;
-#pragma unroll 1
-  for (std::uint32_t first = 0; first < num_cols; first += kItems) {
-    elements.load_staged(row, num_cols, first);
+  row.template visit_runs<0>([&](const Run& run, std::uint32_t) {
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) max = fmaxf(max, elements.score(i));
-  }
-  float sums[kItems] = {};
-#pragma unroll 1
-  for (std::uint32_t first = 0; first < num_cols; first += kItems) {
-    elements.load_staged(row, num_cols, first);
+    for (int i = 0; i < kRunItems; ++i) max = fmaxf(max, run.score(i));
+  });
+  float sums[kRunItems] = {};
+  row.template visit_runs<0>([&](const Run& run, std::uint32_t) {
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) sums[i] += exp_in_sum(elements.score(i) - max);
-  }
+    for (int i = 0; i < kRunItems; ++i) sums[i] += exp_in_sum(run.score(i) - max);
+  });
   return {max, sum_of(sums)};
 }
 
@@ -185,20 +253,20 @@ __device__ __forceinline__ float share_of(float term, float sum, float reciproca
   return __fmaf_rn(rest, reciprocal, quotient);
 }
 
-// `term` of each of the first `count` scores, in place, and 0 behind them. Halves of the list, so
-// that lanes work at several terms at once and a few winners cost less than all.
+// `term` of each of the first `count` scores, in place, and 0 behind them. Up to four at once: so
+// lanes do not wait for one, and a few winners cost less than all.
 template <int kWinners, class Term>
 __device__ __forceinline__ void make_terms(std::uint32_t count, float (&scores)[kWinners],
                                            const Term& term) {
-  constexpr int kHalf = kWinners / 2;
+  constexpr int kAtOnce = kWinners < 4 ? kWinners : 4;
 #pragma unroll
-  for (int half = 0; half < kWinners; half += kHalf) {
-    const bool has_any = static_cast<std::uint32_t>(half) < count;
+  for (int first = 0; first < kWinners; first += kAtOnce) {
+    const bool has_any = first == 0 || static_cast<std::uint32_t>(first) < count;
 #pragma unroll
-    for (int i = half; i < half + kHalf; ++i) scores[i] = has_any ? scores[i] : 0.0f;
+    for (int i = first; i < first + kAtOnce; ++i) scores[i] = has_any ? scores[i] : 0.0f;
     if (!has_any) continue;
 #pragma unroll
-    for (int i = half; i < half + kHalf; ++i) {
+    for (int i = first; i < first + kAtOnce; ++i) {
       const float result = term(scores[i]);
       scores[i] = static_cast<std::uint32_t>(i) < count ? result : 0.0f;
     }
@@ -238,19 +306,23 @@ __device__ __forceinline__ void weigh_lane(Weights kind, WindowSoftmax total, st
 template <int kWords>
 __device__ __forceinline__ void store_words(std::uint32_t* target, std::uint32_t count,
                                             const std::uint32_t (&words)[kWords]) {
-  static_assert(kWords % 4 == 0, "whole vectors");
+  static_assert(kWords == 2 || kWords % 4 == 0, "whole vectors");
   const std::uint32_t unit =
       count |
       static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(target) / sizeof(*target));
-  if (unit % 4 == 0) {
+  if constexpr (kWords % 4 == 0) {
+    if (unit % 4 == 0) {
 #pragma unroll
-    for (std::uint32_t i = 0; i < kWords; i += 4) {
-      if (i < count) {
-        *reinterpret_cast<uint4*>(target + i) = {words[i], words[i + 1], words[i + 2],
-                                                 words[i + 3]};
+      for (std::uint32_t i = 0; i < kWords; i += 4) {
+        if (i < count) {
+          *reinterpret_cast<uint4*>(target + i) = {words[i], words[i + 1], words[i + 2],
+                                                   words[i + 3]};
+        }
       }
+      return;
     }
-  } else if (unit % 2 == 0) {
+  }
+  if (unit % 2 == 0) {
 #pragma unroll
     for (std::uint32_t i = 0; i < kWords; i += 2) {
       if (i < count) *reinterpret_cast<uint2*>(target + i) = {words[i], words[i + 1]};
@@ -271,16 +343,16 @@ struct LaneOutput {
   std::uint32_t count;  // words of a row
 
   // All lanes of the warp call it.
-  __device__ __forceinline__ void store(const std::uint32_t (&words)[8]) const {
-    const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(first));
-    const bool is_whole =
-        count == 8 && address % 16 == 0 && static_cast<std::uint32_t>(stride_words) % 4 == 0;
+  template <int kWords>
+  __device__ __forceinline__ void store(const std::uint32_t (&words)[kWords]) const {
     const std::uint32_t lane = threadIdx.x % kWarpThreads;
-    if (is_whole) {
-      store_pairs(lane, words);
-    } else if (lane < num_rows) {
-      store_words(first + lane * stride_words, count, words);
+    if constexpr (kWords == 8) {
+      const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(first));
+      const bool is_whole =
+          count == 8 && address % 16 == 0 && static_cast<std::uint32_t>(stride_words) % 4 == 0;
+      if (is_whole) return store_pairs(lane, words);
     }
+    if (lane < num_rows) store_words(first + lane * stride_words, count, words);
   }
 
  private:
@@ -310,71 +382,83 @@ struct LaneOutput {
   }
 };
 
-}  // namespace detail
-
-template <ValueType kType, bool kIsBiased, class Policy>
-__global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
-    gate_lane_kernel(const __grid_constant__ TopkParams params) {
-  constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
-  constexpr int kWinners = Policy::kMaxWinners;
-  using Bits = BitsOf<kType>;
-  using ItemOf = GateItem<kKeyType>;
+// Phase 2: the best kWinners of a row. With few, no comparison is made but for them.
+template <ValueType kType, bool kIsBiased, class Row, class Keys, int kWinners>
+__device__ __forceinline__ void sort_row(
+    const TopkParams& params, const Row& row, const Keys& key_map,
+    typename GateItem<kIsBiased ? ValueType::kFloat32 : kType>::Type (&best)[kWinners]) {
+  using ItemOf = GateItem<kIsBiased ? ValueType::kFloat32 : kType>;
   using Item = typename ItemOf::Type;
-  __shared__ GateLaneSmem<Policy, Bits> smem;
-
-  const std::uint32_t lane = threadIdx.x % kWarpThreads;
-  const std::uint32_t cta_row = threadIdx.x - lane;
-  const std::int64_t warp_row = std::int64_t{blockIdx.x} * Policy::kCtaThreads + cta_row;
-  if (warp_row >= params.num_rows) return;
-  const auto num_rows =
-      static_cast<std::uint32_t>(min(params.num_rows - warp_row, std::int64_t{kWarpThreads}));
-  const auto num_cols = static_cast<std::uint32_t>(params.num_cols);
-  const auto count = static_cast<std::uint32_t>(params.k);
-
-  const std::int64_t stride_bytes =
-      params.input_row_stride_items * static_cast<std::int64_t>(sizeof(Bits));
-  const auto row_bytes = num_cols * static_cast<std::uint32_t>(sizeof(Bits));
-  const auto* input = static_cast<const unsigned char*>(params.input) + warp_row * stride_bytes;
-  detail::stage_rows({input, stride_bytes, row_bytes, num_rows}, smem.rows + cta_row);
-  const Bits* row = smem.rows[threadIdx.x].items;
-
-  const KeyMap<kKeyType> key_map(params);
-  const auto sort_run = [&](std::uint32_t first, Item(&items)[kWinners]) {
-    GateElements<kType, kWinners> elements;
-    elements.load_staged(row, num_cols, first);
-    GateBias<kWinners> bias;
-    if constexpr (kIsBiased) bias.follow(params, elements, first);
-    make_items<kType, ItemOf, kIsBiased>(key_map, params.weights, elements, bias, first, items);
+  using Run = typename Row::Run;
+  // Positions of a run are constants while it is sorted.
+  const auto sort_run = [&](const Run& run, std::uint32_t first, Item(&winners)[kWinners]) {
+    GateBias<Row::kRunItems> bias;
+    if constexpr (kIsBiased) bias.follow(params, run, first);
+    Item items[Row::kRunItems];
+    make_items<kType, ItemOf, kIsBiased>(key_map, params.weights, run, bias, 0, items);
     sort_descending(items);
-  };
-  Item best[kWinners];
-  sort_run(0, best);
-  if constexpr (Policy::kItems > kWinners) {
-#pragma unroll 1
-    for (std::uint32_t first = kWinners; first < num_cols; first += kWinners) {
-      Item items[kWinners];
-      sort_run(first, items);
-      keep_best(best, items);
-    }
-  }
-
-  std::uint32_t words[kWinners];
-  Bits bits[kWinners];
 #pragma unroll
-  for (int i = 0; i < kWinners; ++i) {
-    words[i] = ItemOf::position(best[i]);
-    bits[i] = row[words[i]];
+    for (int i = 0; i < kWinners; ++i) winners[i] = ItemOf::moved(items[i], first);
+  };
+  sort_run(row.first_run(), 0, best);
+  row.template visit_runs<1>([&](const Run& run, std::uint32_t first) {
+    Item winners[kWinners];
+    sort_run(run, first, winners);
+    keep_best(best, winners);
+  });
+}
+
+// The winners' elements, without reading them again: of zeros and of NaNs it is one of each, but
+// all have the same weight.
+template <ValueType kType, class Item, int kWinners>
+__device__ __forceinline__ void elements_of(const KeyMap<kType>& key_map,
+                                            const Item (&best)[kWinners],
+                                            BitsOf<kType> (&bits)[kWinners]) {
+  using ItemOf = GateItem<kType>;
+  constexpr int kPerWord = KeyMap<kType>::kItemsPerWord;
+#pragma unroll
+  for (int i = 0; i < kWinners; i += kPerWord) {
+    std::uint32_t keys = ItemOf::key(best[i]);
+    if constexpr (kPerWord == 2) keys |= ItemOf::key(best[i + 1]) << 16;
+    const std::uint32_t word = key_map.word_of_keys(keys);
+#pragma unroll
+    for (int j = 0; j < kPerWord; ++j) bits[i + j] = item_bits<kType>(&word, j);
+  }
+}
+
+// Phase 3 for the `count` best. With a `count` that the compiler knows nothing asks which of
+// kWinners there are.
+template <ValueType kType, bool kIsBiased, class Row, class Keys, class Item, int kWinners>
+__device__ __forceinline__ void write_winners(const TopkParams& params, std::int64_t warp_row,
+                                              std::uint32_t num_rows, std::uint32_t count,
+                                              const Row& row, const Keys& key_map,
+                                              const Item (&best)[kWinners]) {
+  using Bits = BitsOf<kType>;
+  using ItemOf = GateItem<kIsBiased ? ValueType::kFloat32 : kType>;
+  const bool has_weights = params.weights != Weights::kNone;
+  std::uint32_t words[kWinners];
+#pragma unroll
+  for (int i = 0; i < kWinners; ++i) words[i] = ItemOf::position(best[i]);
+  Bits bits[kWinners];
+  if (Row::kIsCheapToRead || kIsBiased || !has_weights) {
+#pragma unroll
+    for (std::uint32_t i = 0; i < kWinners; ++i) {
+      const bool is_wanted = Row::kIsCheapToRead || (i < count && params.values != nullptr);
+      bits[i] = is_wanted ? row.bits_at(words[i]) : Bits{0};
+    }
+  } else if constexpr (!kIsBiased) {
+    elements_of(key_map, best, bits);
   }
   auto* indices = static_cast<std::uint32_t*>(params.indices);
-  detail::LaneOutput{indices + warp_row * params.indices_row_stride_items,
-                     params.indices_row_stride_items, num_rows, count}
+  LaneOutput{indices + warp_row * params.indices_row_stride_items, params.indices_row_stride_items,
+             num_rows, count}
       .store(words);
   if (params.values == nullptr) return;
 
   const std::int64_t first_value = warp_row * params.values_row_stride_items;
-  const bool has_weights = params.weights != Weights::kNone;
   if constexpr (sizeof(Bits) == 2) {
     if (!has_weights) {
+      const std::uint32_t lane = threadIdx.x % kWarpThreads;
       if (lane >= num_rows) return;
       Bits* target =
           static_cast<Bits*>(params.values) + first_value + lane * params.values_row_stride_items;
@@ -389,19 +473,57 @@ __global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
   for (int i = 0; i < kWinners; ++i) words[i] = bits[i];
   if (has_weights) {
     WindowSoftmax window{0, 0};
-    if (params.weights == Weights::kSoftmax) {
-      window = detail::lane_softmax<kType, kWinners>(row, num_cols);
-    }
+    if (params.weights == Weights::kSoftmax) window = lane_softmax(row);
     float weights[kWinners];
 #pragma unroll
     for (int i = 0; i < kWinners; ++i) weights[i] = score_of<kType>(bits[i]);
-    detail::weigh_lane(params.weights, window, count, weights);
+    weigh_lane(params.weights, window, count, weights);
 #pragma unroll
     for (int i = 0; i < kWinners; ++i) words[i] = __float_as_uint(weights[i]);
   }
   auto* values = static_cast<std::uint32_t*>(params.values);
-  detail::LaneOutput{values + first_value, params.values_row_stride_items, num_rows, count}.store(
-      words);
+  LaneOutput{values + first_value, params.values_row_stride_items, num_rows, count}.store(words);
+}
+
+}  // namespace detail
+
+template <ValueType kType, bool kIsBiased, class Policy>
+__global__ void __launch_bounds__(Policy::kCtaThreads, Policy::kCtasPerSm)
+    gate_lane_kernel(const __grid_constant__ TopkParams params) {
+  constexpr ValueType kKeyType = kIsBiased ? ValueType::kFloat32 : kType;
+  using Row = std::conditional_t<Policy::kIsStaged, detail::StagedRow<kType, Policy>,
+                                 detail::HeldRow<kType, Policy>>;
+  using Item = typename GateItem<kKeyType>::Type;
+
+  const std::uint32_t cta_row = threadIdx.x / kWarpThreads * kWarpThreads;
+  const std::int64_t warp_row = std::int64_t{blockIdx.x} * Policy::kCtaThreads + cta_row;
+  if (warp_row >= params.num_rows) return;
+  const auto num_rows =
+      static_cast<std::uint32_t>(min(params.num_rows - warp_row, std::int64_t{kWarpThreads}));
+  const auto num_cols = static_cast<std::uint32_t>(params.num_cols);
+
+  constexpr auto kItemBytes = static_cast<std::uint32_t>(sizeof(BitsOf<kType>));
+  const std::int64_t stride_bytes = params.input_row_stride_items * kItemBytes;
+  const auto* input = static_cast<const unsigned char*>(params.input) + warp_row * stride_bytes;
+  const Row row({input, stride_bytes, num_cols * kItemBytes, num_rows}, num_cols);
+
+  const KeyMap<kKeyType> key_map(params);
+  const auto count = static_cast<std::uint32_t>(params.k);
+  constexpr int kRunItems = Policy::kMaxWinners;
+  if (count <= Policy::kFewWinners) {
+    Item best[Policy::kFewWinners];
+    detail::sort_row<kType, kIsBiased>(params, row, key_map, best);
+    detail::write_winners<kType, kIsBiased>(params, warp_row, num_rows, count, row, key_map, best);
+    return;
+  }
+  Item best[kRunItems];
+  detail::sort_row<kType, kIsBiased>(params, row, key_map, best);
+  if (count == kRunItems) {
+    detail::write_winners<kType, kIsBiased>(params, warp_row, num_rows, kRunItems, row, key_map,
+                                            best);
+  } else {
+    detail::write_winners<kType, kIsBiased>(params, warp_row, num_rows, count, row, key_map, best);
+  }
 }
 
 }  // namespace deepselect::cuda

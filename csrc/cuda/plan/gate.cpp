@@ -12,8 +12,12 @@ bool is_few_rows(const TopkParams& params, const DeviceLimits& limits) {
   return params.num_rows <= kGateFewRowsPerSm * limits.num_sms;
 }
 
+std::int64_t lane_wave_rows(const DeviceLimits& limits) {
+  return std::int64_t{GateLane32::kCtaThreads} * limits.num_sms;
+}
+
 bool fills_lanes(const TopkParams& params, const DeviceLimits& limits) {
-  const std::int64_t wave_rows = std::int64_t{GateLane32::kCtaThreads} * limits.num_sms;
+  const std::int64_t wave_rows = lane_wave_rows(limits);
   const std::int64_t num_waves = (params.num_rows + wave_rows - 1) / wave_rows;
   return params.num_rows * 100 >= num_waves * wave_rows * kGateLaneBusyPercent;
 }
@@ -63,7 +67,8 @@ Plan plan_gate(const TopkParams& params, const DeviceLimits& limits) {
     if (fills_lanes(params, limits)) {
       if (params.num_cols <= GateLane32::kItems) return plan_lanes<GateLane32>(params);
       if (params.num_cols <= GateLane64::kItems) return plan_lanes<GateLane64>(params);
-      if (is_narrow && params.num_cols <= GateLane128::kItems) {
+      if (is_narrow && params.num_cols <= GateLane128::kItems &&
+          params.num_rows >= kGateLongLaneWaves * lane_wave_rows(limits)) {
         return plan_lanes<GateLane128>(params);
       }
     }

@@ -52,14 +52,17 @@ static_assert(Gate2x4::is_valid() && Gate4x4::is_valid() && Gate4x8::is_valid() 
               Gate32x16::is_valid() && Gate8x16::is_valid());
 
 // A lane per row, for a router's call with up to kItems experts and kMaxWinners winners: sorted and
-// merged in runs of kMaxWinners.
+// merged in runs of kMaxWinners. Up to kFewWinners have a shorter end of their own.
 template <int kItemsValue>
 struct GateLanePolicy {
   static constexpr int kLanes = 1;
   static constexpr int kItems = kItemsValue;
   static constexpr int kCtaThreads = 128;
-  static constexpr int kCtasPerSm = kItems > 32 ? 6 : 7;  // up to 80 registers a thread, or 72
+  static constexpr int kCtasPerSm = 6;  // up to 80 registers a thread
   static constexpr int kMaxWinners = 8;
+  static constexpr int kFewWinners = 2;
+  // Otherwise registers hold the row.
+  static constexpr bool kIsStaged = kItems > 16;
 };
 using GateLane8 = GateLanePolicy<8>;
 using GateLane16 = GateLanePolicy<16>;
@@ -72,6 +75,8 @@ using GateLane128 = GateLanePolicy<128>;
 // none: lanes serve where at least so many percent of them are busy, in whole waves of one CTA a
 // multiprocessor, which is a warp a scheduler. Counted (docs/kernels/gate.md), not searched.
 constexpr std::int64_t kGateLaneBusyPercent = 65;
+// Beyond 64 experts so many such waves too: at one lanes measured slower, at four faster.
+constexpr std::int64_t kGateLongLaneWaves = 2;
 
 // Up to so many rows per multiprocessor are few: a scheduler then has eight warps of one row.
 constexpr std::int64_t kGateFewRowsPerSm = 32;
