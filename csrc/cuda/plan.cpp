@@ -71,14 +71,17 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
   // In order of value, which is how gate finds winners: 3 to 5 times row_registers' speed (H200,
   // 16384 x 256 to 65536 x 512, k 8 and 32), which has a CTA sort every row.
   if (params.order == Order::kValue && gate_can_serve(params, limits)) return Variant::kGate;
-  const bool is_short = params.num_cols <= RowRegistersChoice::kMaxCols ||
-                        params.num_rows <= RowRegistersChoice::kRowsPerSm * limits.num_sms;
-  const bool sorts_many =
-      params.order == Order::kValue && params.k > RowRegistersChoice::kMaxSortedK;
+  using Short = RowRegistersChoice;
+  const bool can_stream = row_stream_can_serve(params, limits);
+  const bool is_streamed = can_stream && row_bytes > Short::kStreamedBytes &&
+                           params.num_rows > Short::kStreamedRowsPerSm * limits.num_sms &&
+                           params.k <= Short::kStreamedK;
+  const bool is_short = (params.num_cols <= Short::kMaxCols && !is_streamed) ||
+                        params.num_rows <= Short::kRowsPerSm * limits.num_sms;
+  const bool sorts_many = params.order == Order::kValue && params.k > Short::kMaxSortedK;
   if (is_short && !sorts_many && row_registers_can_serve(params, limits)) {
     return Variant::kRowRegisters;
   }
-  const bool can_stream = row_stream_can_serve(params, limits);
   const double row_stream_us = RowStreamTime::us(params.num_rows, row_bytes, limits.num_sms);
   const double split_stream_us = SplitStreamTime::us(params.num_rows, row_bytes, params.k);
   if (cluster_row_in_one_wave(params, limits)) {

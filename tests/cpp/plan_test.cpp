@@ -195,6 +195,15 @@ void check_split() {
   const Plan by_row = make_plan(call(4096, 16384, 5000, ValueType::kFloat32, Order::kValue), kH200);
   EXPECT(by_row.variant == Variant::kSplitRadix && by_row.split_radix.sorts_by_row == 1);
   EXPECT(make_plan(call(4096, 16384, 5000), kH200).variant == Variant::kRowRegisters);
+
+  // Many rows of 64 KB are streamed where k is small.
+  const auto of_64_kb = [](std::int64_t rows, std::int64_t k) {
+    return make_plan(call(rows, 16384, k, ValueType::kFloat32), kH200).variant;
+  };
+  EXPECT(of_64_kb(1024, 512) == Variant::kRowStream);
+  EXPECT(of_64_kb(1024, 2048) == Variant::kRowRegisters);
+  EXPECT(of_64_kb(512, 512) == Variant::kRowRegisters);
+  EXPECT(make_plan(call(1024, 16384, 512), kH200).variant == Variant::kRowRegisters);
   // Batches bound the workspace: 24 bytes and little more per winner of a batch, 8 per candidate.
   const Plan many =
       make_plan(call(65536, 1 << 20, 1 << 20, ValueType::kFloat32, Order::kValue), kH200);

@@ -206,7 +206,7 @@ class RegisterRow {
 
     const std::uint32_t selected = above | group;
     std::uint32_t place = (before & 0xFFFF) + group_before;
-    if (many) {
+    if (kThreadItems <= 8 || (kCanHaveMany && many)) {
       // No chain from one item to the next but the place's.
 #pragma unroll
       for (int item = 0; item < kThreadItems; ++item) {
@@ -239,6 +239,8 @@ class RegisterRow {
   // Between the first and the last distance of a group.
   static constexpr std::uint32_t kMaxSpan = kItemsPerWord == 2 ? kMaxOrdered - 2 : ~0u;
   static constexpr int kThreadItems = kVectors * kItems;
+  // Where more threads have as much each, the code for many winners costs all others registers.
+  static constexpr bool kCanHaveMany = Policy::kThreads <= 128;
   static constexpr std::uint32_t kAllItems =
       kThreadItems == 32 ? ~0u : (1u << (kThreadItems % 32)) - 1;
   static constexpr std::uint32_t kEveryItem = kItemsPerWord == 2 ? 0x00010001u : 1u;
@@ -258,9 +260,9 @@ class RegisterRow {
   static_assert(kFirstShift >= 0 && kSecondShift >= 0 && kDeepShift >= 0,
                 "bins of less than a key");
 
-  // Of whole rows not asked: most of their threads have some.
+  // Of whole rows not asked, unless with a vector a thread: most of their threads have some.
   __device__ __forceinline__ bool may_have_items() const {
-    return kLoad != RowLoad::kWindow || valid_ != 0;
+    return (kLoad != RowLoad::kWindow && kVectors > 1) || valid_ != 0;
   }
 
   __device__ static std::uint32_t highest_bit(std::uint32_t mask) {

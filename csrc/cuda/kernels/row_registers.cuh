@@ -135,17 +135,17 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
     write_winners<kThreads>(params, key_map, slots, output, composites, num_wanted);
     return;
   }
-  const bool many = num_wanted > num_items / 4;
   // A warp's winners have neighbouring places: where they are few, its stores do without a detour
   // through shared memory and another barrier.
   if (Policy::kVectors <= 2 && output.is_plain() && num_wanted <= kThreads) {
     register_row.emit_selected(
-        selection, many, slots, key_map, smem,
+        selection, false, slots, key_map, smem,
         [&](std::uint32_t place, std::uint32_t position) { output.write_plain(place, position); });
     if (num_wanted < params.k) output.template write_pads<kThreads>(num_wanted, Team::rank());
     return;
   }
   auto* positions = reinterpret_cast<std::uint16_t*>(winners);
+  const bool many = num_wanted > num_items / 4;
   register_row.emit_selected(selection, many, slots, key_map, smem,
                              [&](std::uint32_t place, std::uint32_t position) {
                                positions[place] = static_cast<std::uint16_t>(position);

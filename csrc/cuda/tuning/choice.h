@@ -9,14 +9,18 @@
 namespace deepselect::cuda {
 
 // row_registers: rows of more than kMaxCols columns only where they are few, for which row_stream
-// takes long to begin. 4096 x 16 K bf16, k 512: 82 us against row_stream's 100; 1024 x 16 K 22.5
-// against 30; 1024 x 16 K fp32 34.3 against 34.7, k 2048 37 against 52.
-// Beyond kMaxSortedK winners in order of value split_radix sorts faster: 16 K columns, k 5000, 42
-// against 85 us for one row, 996 against 2252 for 4096.
+// takes long to begin. 4096 x 16 K bf16, k 512: 80 us against row_stream's 89; 1024 x 16 K 22
+// against 25. Of many rows of more than kStreamedBytes row_stream takes those of small k: 1024 x 16
+// K fp32, k 512, 29.5 against 35; at k 2048 it was behind, 52 against 37. Beyond kMaxSortedK
+// winners in order of value split_radix sorts faster: 16 K columns, k 5000, 42 against 85 us for
+// one row, 996 against 2252 for 4096.
 struct RowRegistersChoice {
   static constexpr std::int64_t kMaxCols = 16384;
   static constexpr std::int64_t kRowsPerSm = 2;
   static constexpr std::int64_t kMaxSortedK = 4096;
+  static constexpr std::int64_t kStreamedBytes = 32 << 10;
+  static constexpr std::int64_t kStreamedRowsPerSm = 6;
+  static constexpr std::int64_t kStreamedK = 512;
 };
 
 // row_stream: each row is read by one CTA, all of them share the memory.
