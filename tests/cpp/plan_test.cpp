@@ -361,12 +361,16 @@ void check_gate() {
   for (std::int64_t rows : {16384, 65536}) {
     for (std::int64_t cols : {32, 64}) {
       for (ValueType type : {ValueType::kBFloat16, ValueType::kFloat32}) {
-        const Plan lanes = make_plan(call(rows, cols, 8, type), kH200, Variant::kGate);
+        const bool is_wide = type == ValueType::kFloat32 && cols == 64;
+        const Plan lanes =
+            make_plan(call(rows, cols, is_wide ? 2 : 8, type), kH200, Variant::kGate);
         EXPECT(lanes.row_threads == 1 && lanes.items_per_thread == cols);
         EXPECT(lanes.grid_ctas == rows / 128);
       }
     }
   }
+  EXPECT(make_plan(call(65536, 64, 3, ValueType::kFloat32), kH200, Variant::kGate).row_threads ==
+         8);
   // tests/weighted_cases.py relies on it.
   for (const DeviceLimits& limits : {kA100, kH200, kB200}) {
     EXPECT(make_plan(call(13001, 32, 8), limits, Variant::kGate).row_threads == 1);

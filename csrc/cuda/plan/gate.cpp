@@ -66,7 +66,10 @@ Plan plan_gate(const TopkParams& params, const DeviceLimits& limits) {
     if (params.num_cols <= GateLane16::kItems) return plan_lanes<GateLane16>(params);
     if (fills_lanes(params, limits)) {
       if (params.num_cols <= GateLane32::kItems) return plan_lanes<GateLane32>(params);
-      if (params.num_cols <= GateLane64::kItems) return plan_lanes<GateLane64>(params);
+      if (params.num_cols <= GateLane64::kItems &&
+          (is_narrow || params.k <= GateLane64::kFewWinners)) {
+        return plan_lanes<GateLane64>(params);
+      }
       if (is_narrow && params.num_cols <= GateLane128::kItems &&
           params.num_rows >= kGateLongLaneWaves * lane_wave_rows(limits)) {
         return plan_lanes<GateLane128>(params);
