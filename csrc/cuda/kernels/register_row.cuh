@@ -133,7 +133,7 @@ class RegisterRow {
     DistanceFold fold;
     std::uint32_t first = 0;  // the range's first distance
     int shift = kFirstShift;
-    if (Policy::expects_near(num_wanted, num_items)) {
+    if (__builtin_expect(Policy::expects_near(num_wanted, num_items), 1)) {
       count_near(smem.bins);
     } else {
       fold = fold_round_zero();
@@ -500,22 +500,22 @@ class RegisterRow {
       list[ptx::take_at(ptx::shared_address(&smem.num_ranked))] = distance(item, slots, key_map);
     });
     Team::sync();
-    // By every warp for itself, which is cheaper than another barrier.
     const std::uint32_t size = smem.num_ranked;
-    std::uint32_t last = 0;
-    std::uint32_t num_nearer = 0;  // than the last
-    for (std::uint32_t i = Team::lane(); i < size; i += Team::kLanes) {
+    for (std::uint32_t i = Team::rank(); i < size; i += Team::kThreads) {
       const std::uint32_t own = list[i];
-      std::uint32_t rank = 0;
+      std::uint32_t num_nearer = 0;
+      std::uint32_t num_before = 0;  // at the same distance, in the list
 #pragma unroll kRankedAtOnce
-      for (std::uint32_t j = 0; j < size; ++j) rank += list[j] < own ? 1 : 0;
-      if (rank < num_wanted) {
-        last = max(last, own);
-        num_nearer = max(num_nearer, rank);
+      for (std::uint32_t j = 0; j < size; ++j) {
+        const std::uint32_t other = list[j];
+        num_nearer += other < own ? 1 : 0;
+        num_before += other == own && j < i ? 1 : 0;
       }
+      if (num_nearer + num_before == num_wanted - 1) smem.last_ranked = {own, num_nearer};
     }
-    last = Team::max_of_lanes(last);
-    num_wanted -= Team::max_of_lanes(num_nearer);
+    Team::sync();
+    const std::uint32_t last = smem.last_ranked.distance;
+    num_wanted -= smem.last_ranked.num_nearer;
     std::uint32_t at_last = 0;
     for_each_bit(group, [&](std::uint32_t item) {
       const std::uint32_t own = distance(item, slots, key_map);

@@ -103,7 +103,7 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   const std::uint32_t num_items = slots.num_items();
   const std::uint32_t num_wanted = num_wanted_of(params, num_items);
   ptx::wait_for_dependencies();
-  if (kCall != RowRegistersCall::kAny && num_wanted == num_items &&
+  if (kCall == RowRegistersCall::kWindows && num_wanted == num_items &&
       (num_items == 0 || params.nan_rule != NanRule::kPoison)) {
     output_of_row().template write_all_plain<kThreads>(num_items, Team::rank());
     return;

@@ -30,7 +30,7 @@ struct RowRegistersPolicy {
   // Whether bins are padded (smem/pivot_bin.h). 16 distinct values: 65,536 x 1024 bf16, k 64, 116
   // to 64 us, normal data level. With more threads a row normal data pays for it: 65,536 x 4096, k
   // 512, 250 to 270, 4096 x 16 K 80 to 86, 256 x 4096 3.27 to 3.47.
-  static constexpr bool kPadsBins = kThreads <= 64 || kVectors <= 2;
+  static constexpr bool kPadsBins = kThreads <= 64 || kVectors == 1;
   // Whether that first round should do.
   DEEPSELECT_HOST_DEVICE static constexpr bool expects_near(std::uint32_t num_wanted,
                                                             std::uint32_t num_items) {
