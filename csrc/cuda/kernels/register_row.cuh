@@ -130,15 +130,14 @@ class RegisterRow {
   // elements of the worst key: that only costs the early end.
   __device__ __forceinline__ DistanceSelection select(std::uint32_t num_wanted,
                                                       std::uint32_t num_items, Smem& smem) const {
-    DistanceFold fold;
     std::uint32_t first = 0;  // the range's first distance
     int shift = kFirstShift;
-    if (__builtin_expect(Policy::expects_near(num_wanted, num_items), 1)) {
+    bool is_folded = !Policy::expects_near(num_wanted, num_items);
+    if (__builtin_expect(!is_folded, 1)) {
       count_near(smem.bins);
     } else {
-      fold = fold_round_zero();
       shift = kDeepShift;
-      count_folded(fold, smem.bins);
+      count_folded(fold_round_zero(), smem.bins);
     }
     std::uint32_t num_left = num_wanted;
     for (bool is_first = true;; is_first = false) {
@@ -148,10 +147,12 @@ class RegisterRow {
       num_left -= pivot.above;
       first += pivot.bin << shift;
       const std::uint32_t span = (1u << shift) - 1;
+      // Made again: kept, it would take registers.
+      const DistanceFold fold = is_folded ? fold_round_zero() : DistanceFold{};
+      is_folded = false;
       const std::uint32_t farthest = kMaxDistance - fold.gap;
       std::uint32_t last = fold.last_of(farthest - first < span ? farthest : first + span);
       first = fold.first_of(first);
-      fold = DistanceFold{};
       const bool is_beyond = pivot.bin == kBins;
       const bool is_whole = first == last || num_left == pivot.count;
       // What was folded may be too much for masks().
@@ -503,15 +504,16 @@ class RegisterRow {
     const std::uint32_t size = smem.num_ranked;
     for (std::uint32_t i = Team::rank(); i < size; i += Team::kThreads) {
       const std::uint32_t own = list[i];
-      std::uint32_t num_nearer = 0;
-      std::uint32_t num_before = 0;  // at the same distance, in the list
+      // Nearer ones in the low half, in the high half those before it in the list as near.
+      std::uint32_t counts = 0;
 #pragma unroll kRankedAtOnce
       for (std::uint32_t j = 0; j < size; ++j) {
         const std::uint32_t other = list[j];
-        num_nearer += other < own ? 1 : 0;
-        num_before += other == own && j < i ? 1 : 0;
+        if (other < own) ++counts;
+        if (other == own && j < i) counts += 1u << 16;
       }
-      if (num_nearer + num_before == num_wanted - 1) smem.last_ranked = {own, num_nearer};
+      const std::uint32_t num_nearer = counts & 0xFFFFu;
+      if (num_nearer + (counts >> 16) == num_wanted - 1) smem.last_ranked = {own, num_nearer};
     }
     Team::sync();
     const std::uint32_t last = smem.last_ranked.distance;
