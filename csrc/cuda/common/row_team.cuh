@@ -37,8 +37,9 @@ struct RowTeam {
     }
   }
 
-  // Over the team's lanes of this warp.
-  __device__ __forceinline__ static std::uint32_t max_of_lanes(std::uint32_t value) {
+  // `warp_maxima` holds a word per warp; nobody touches it between the call and the next sync().
+  __device__ __forceinline__ static std::uint32_t max_of(std::uint32_t value,
+                                                         std::uint32_t* warp_maxima) {
     if constexpr (kLanes < kWarpThreads) {
 #pragma unroll
       for (int distance = kLanes / 2; distance > 0; distance /= 2) {
@@ -46,17 +47,8 @@ struct RowTeam {
       }
       return value;
     } else {
-      return __reduce_max_sync(kAllLanes, value);
-    }
-  }
-
-  // `warp_maxima` holds a word per warp; nobody touches it between the call and the next sync().
-  __device__ __forceinline__ static std::uint32_t max_of(std::uint32_t value,
-                                                         std::uint32_t* warp_maxima) {
-    value = max_of_lanes(value);
-    if constexpr (kWarps == 1) {
-      return value;
-    } else {
+      value = __reduce_max_sync(kAllLanes, value);
+      if constexpr (kWarps == 1) return value;
       if (lane() == 0) warp_maxima[warp()] = value;
       __syncthreads();
       return __reduce_max_sync(kAllLanes, lane() < kWarps ? warp_maxima[lane()] : 0u);

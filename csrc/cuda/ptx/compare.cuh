@@ -51,12 +51,6 @@ __device__ __forceinline__ std::uint32_t mask_le_f32(std::uint32_t a, std::uint3
   return mask;
 }
 
-__device__ __forceinline__ std::uint32_t mask_ge_f32(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t mask;
-  asm("set.ge.u32.f32 %0, %1, %2;" : "=r"(mask) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
-  return mask;
-}
-
 // setp.le (PTX ISA 9.7.1.15 and 9.7.3.15) of two int32 or float32, without .ftz, and a predicated
 // xor: flips `bits` of the mask where a <= b. `bits` is a compile-time constant.
 __device__ __forceinline__ void flip_where_le_s32(std::uint32_t a, std::uint32_t b,

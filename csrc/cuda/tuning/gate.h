@@ -67,8 +67,8 @@ struct GateLanePolicy {
 using GateLane8 = GateLanePolicy<8>;
 using GateLane16 = GateLanePolicy<16>;
 using GateLane32 = GateLanePolicy<32>;
-// Items of 64 bits with more than kFewWinners winners are groups': 65,536 x 64 fp32, k 8, 17.06 us by
-// lanes, 16.99 by groups before their comparators were a quarter shorter.
+// Items of 64 bits with more than kFewWinners winners are groups': 65,536 x 64 fp32, k 8, 17.06 us
+// by lanes, 16.99 by groups before their comparators were a quarter shorter.
 using GateLane64 = GateLanePolicy<64>;
 // For items of 32 bits alone: others take twice the work and twice the shared memory.
 using GateLane128 = GateLanePolicy<128>;
