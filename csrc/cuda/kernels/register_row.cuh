@@ -1,5 +1,5 @@
-// The row of row_registers: the threads of a team hold it, find the distances of the wanted
-// elements from its best key, and hand out their positions. kernels/row_registers.cuh says how.
+// The row of row_registers: a team's threads hold it, find the distances of the wanted elements
+// from its best key, and hand out their positions. kernels/row_registers.cuh says how.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@
 #include "cuda/common/pivot_bin.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/row_team.cuh"
-#include "cuda/ptx/bulk_load.cuh"
+#include "cuda/kernels/register_slots.cuh"
 #include "cuda/ptx/compare.cuh"
-#include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/row_registers.h"
 
@@ -40,22 +39,22 @@ struct DistanceFold {
   }
 };
 
-// How a row comes into the registers.
-enum class RowLoad {
-  kStaged,  // whole slots by way of shared memory
-  kWhole,   // most threads have whole slots alone
-  kWindow,  // from anywhere to anywhere: threads may have nothing
-};
-
 // A row in the registers of a team, as distances from its best key.
 template <ValueType kType, class Policy, RowLoad kLoad>
-class RegisterRow {
+class RegisterRow : private RegisterSlots<kType, Policy, kLoad> {
+  using Slots = RegisterSlots<kType, Policy, kLoad>;
+  using Slots::first_position_;
+  using Slots::in_order;
+  using Slots::kAllItems;
+  using Slots::kThreadItems;
+  using Slots::may_have_items;
+  using Slots::valid_;
+
  public:
   using Team = RowTeam<Policy::kThreads, Policy::kTeams>;
   using Smem = RowRegistersSmemOf<Policy>;
   static constexpr int kVectors = Policy::kVectors;
   static constexpr int kWords = 4 * kVectors;
-  static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
   static constexpr int kItemsPerWord = KeyMap<kType>::kItemsPerWord;
   static constexpr std::uint32_t kBins = Policy::kBins;
   // Elements of a bin that are ranked by comparing each with each, instead of by another round.
@@ -66,27 +65,8 @@ class RegisterRow {
   // Ends with a barrier where the team is more than a warp.
   __device__ __forceinline__ RegisterRow(const RowSlots<kType>& slots, const KeyMap<kType>& key_map,
                                          Smem& smem, uint4* stage) {
-    const std::uint32_t first_slot = Team::rank() * kVectors;
-    if constexpr (kLoad == RowLoad::kStaged) load_stage(slots, smem, stage);
-    first_position_ = slots.first_position(first_slot);
     uint4 bits[kVectors];
-    valid_ = kAllItems;
-    if (kLoad != RowLoad::kWindow && first_slot >= slots.first_whole() &&
-        first_slot + kVectors <= slots.end_whole()) {
-      const uint4* source = slots.whole_slots() + first_slot;
-      if constexpr (kLoad == RowLoad::kStaged) {
-        ptx::mbarrier_wait_first(&smem.stage_barriers[Team::warp()]);
-#pragma unroll
-        for (std::uint32_t v = 0; v < kVectors; ++v) {
-          bits[v] = stage[first_slot + (v + rotation()) % kVectors];
-        }
-      } else {
-#pragma unroll
-        for (int v = 0; v < kVectors; ++v) bits[v] = source[v];
-      }
-    } else {
-      load_part(slots, first_slot, bits);
-    }
+    this->load(slots, smem, stage, bits);
 
     // Skipped, as much below, by whole warps beyond a window's end.
     const bool is_reversed = key_map.is_reversed();
@@ -125,9 +105,8 @@ class RegisterRow {
 
   __device__ std::uint32_t best_key() const { return best_key_; }
 
-  // The distances of the `num_wanted` best, 1 <= num_wanted < elements of the row. The bins are
-  // empty, a barrier before. Items outside the row, in threads that have some inside, count as
-  // elements of the worst key: that only costs the early end.
+  // The distances of the `num_wanted` best, fewer than the row has and at least one. The bins are
+  // empty, a barrier before. Items outside the row that are counted count as worst.
   __device__ __forceinline__ DistanceSelection select(std::uint32_t num_wanted,
                                                       std::uint32_t num_items, Smem& smem) const {
     std::uint32_t first = 0;  // the range's first distance
@@ -233,17 +212,15 @@ class RegisterRow {
 
  private:
   static_assert(kWords * kItemsPerWord <= 32, "a mask of one word");
-  static_assert(Policy::kMaxSlots * kItems <= 1 << 15, "counts of half a word");
+  static_assert(Policy::kMaxSlots * KeyMap<kType>::kItemsPerVector <= 1 << 15,
+                "counts of half a word");
   static constexpr std::uint32_t kMaxDistance = KeyMap<kType>::kMaxKey;
   // As positive float16 numbers, integers below that of infinity compare as what they are.
   static constexpr std::uint32_t kMaxOrdered = 0x7BFF;
   // Between the first and the last distance of a group.
   static constexpr std::uint32_t kMaxSpan = kItemsPerWord == 2 ? kMaxOrdered - 2 : ~0u;
-  static constexpr int kThreadItems = kVectors * kItems;
   // Where more threads have as much each, the code for many winners costs all others registers.
   static constexpr bool kCanHaveMany = Policy::kThreads <= 128;
-  static constexpr std::uint32_t kAllItems =
-      kThreadItems == 32 ? ~0u : (1u << (kThreadItems % 32)) - 1;
   static constexpr std::uint32_t kEveryItem = kItemsPerWord == 2 ? 0x00010001u : 1u;
   static constexpr std::uint32_t kFirstItem = kItemsPerWord == 2 ? 0x0000FFFFu : ~0u;
   static constexpr int kMantissaBits = kType == ValueType::kBFloat16  ? 7
@@ -261,11 +238,6 @@ class RegisterRow {
   static_assert(kFirstShift >= 0 && kSecondShift >= 0 && kDeepShift >= 0,
                 "bins of less than a key");
 
-  // Of whole rows not asked, unless with a vector a thread: most of their threads have some.
-  __device__ __forceinline__ bool may_have_items() const {
-    return (kLoad != RowLoad::kWindow && kVectors > 1) || valid_ != 0;
-  }
-
   __device__ static std::uint32_t highest_bit(std::uint32_t mask) {
     return 31 - __clz(static_cast<int>(mask));
   }
@@ -278,67 +250,6 @@ class RegisterRow {
       mask ^= 1u << bit;
       body(bit);
     }
-  }
-
-  // A thread's vectors out of the stage are taken in an order that starts elsewhere for every other
-  // thread, so that eight neighbours meet eight different groups of banks.
-  __device__ static std::uint32_t rotation() { return threadIdx.x / 2 % kVectors; }
-
-  // Bits of items as the vectors were taken, in order of position.
-  __device__ static std::uint32_t in_order(std::uint32_t mask) {
-    const std::uint32_t places = rotation() * kItems;
-    if constexpr (kThreadItems == 32) {
-      return __funnelshift_l(mask, mask, places);
-    } else {
-      return (mask << places | mask >> (kThreadItems - places)) & kAllItems;
-    }
-  }
-
-  // Starts the copy of the slots of this warp's threads that are wholly inside the row, one of
-  // which at least waits for it: it must not outlive the CTA.
-  __device__ __forceinline__ static void load_stage(const RowSlots<kType>& slots, Smem& smem,
-                                                    uint4* stage) {
-    if (Team::lane() == 0) {
-      constexpr std::uint32_t kMaxSlots = Team::kLanes * kVectors;
-      const std::uint32_t first = Team::warp() * kMaxSlots;
-      std::uint64_t* barrier = &smem.stage_barriers[Team::warp()];
-      ptx::mbarrier_init(barrier, 1);
-      ptx::fence_mbarrier_init();  // for the copy engine
-      if (first + kVectors <= slots.end_whole()) {
-        const std::uint32_t num_slots =
-            min((slots.end_whole() - first) / kVectors * kVectors, kMaxSlots);
-        ptx::mbarrier_expect(barrier, 16 * num_slots);
-        ptx::load_bulk(stage + first, slots.whole_slots() + first, 16 * num_slots, barrier);
-      }
-    }
-    __syncwarp(Team::lanes());
-  }
-
-  // The slots of a thread that may have others than whole ones.
-  __device__ __forceinline__ void load_part(const RowSlots<kType>& slots, std::uint32_t first_slot,
-                                            uint4 (&bits)[kVectors]) {
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const std::uint32_t slot = first_slot + v;
-      const bool is_whole = slot >= slots.first_whole() && slot < slots.end_whole();
-      bits[v] = is_whole ? slots.whole_slots()[slot] : uint4{0, 0, 0, 0};
-    }
-    // One slot at either end, while the whole ones are under way.
-    if (kLoad == RowLoad::kWindow && first_slot == 0 && slots.first_whole() != 0) {
-      bits[0] = slots.load(0);
-    }
-    const std::uint32_t end_edge = slots.end_whole() - first_slot;
-    if (end_edge < kVectors && slots.end_whole() < slots.num_slots()) {
-      const uint4 edge = slots.load(slots.end_whole());
-#pragma unroll
-      for (std::uint32_t v = 0; v < kVectors; ++v) {
-        if (v == end_edge) bits[v] = edge;
-      }
-    }
-
-    const int num_left = static_cast<int>(slots.num_items() - first_position_);
-    valid_ = num_left <= 0 ? 0u : (num_left >= kThreadItems ? kAllItems : (1u << num_left) - 1);
-    if (kLoad == RowLoad::kWindow && first_slot == 0) valid_ &= kAllItems << (0u - first_position_);
   }
 
   // Gives the items outside the row the worst key.
@@ -583,8 +494,6 @@ class RegisterRow {
   }
 
   std::uint32_t words_[kWords];  // keys, then distances
-  std::uint32_t valid_;          // bit per item
-  std::uint32_t first_position_;
   std::uint32_t best_key_;
 };
 
