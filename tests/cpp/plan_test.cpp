@@ -120,6 +120,12 @@ void check_row_registers_plan(const TopkParams& params, const DeviceLimits& limi
   const std::size_t winner_bytes = is_sorted ? sizeof(Composite) : sizeof(std::uint16_t);
   EXPECT(plan.smem_bytes / static_cast<std::size_t>(num_teams) >=
          winner_bytes * static_cast<std::size_t>(std::min(params.k, params.num_cols)));
+  EXPECT(plan.smem_bytes <= static_cast<std::size_t>(limits.smem_bytes_per_cta));
+  // Where each multiprocessor has one row, it has room for one CTA.
+  if (params.num_rows <= limits.num_sms && num_teams == 1) {
+    EXPECT(2 * (plan.smem_bytes + cuda::kReservedSmemBytes) >
+           static_cast<std::size_t>(limits.smem_bytes_per_sm));
+  }
 }
 
 void check_row_registers() {

@@ -112,11 +112,12 @@ class RegisterRow : private RegisterSlots<kType, Policy, kLoad> {
     std::uint32_t first = 0;  // the range's first distance
     int shift = kFirstShift;
     bool is_folded = !Policy::expects_near(num_wanted, num_items);
+    const std::uint32_t num_bins = is_folded ? kBins : Policy::near_bins(num_wanted, num_items);
     if (__builtin_expect(!is_folded, 1)) {
-      count_near(smem.bins);
+      count_near(num_bins, smem);
     } else {
       shift = kDeepShift;
-      count_folded(fold_round_zero(), smem.bins);
+      count_folded(fold_round_zero(), smem);
     }
     std::uint32_t num_left = num_wanted;
     for (bool is_first = true;; is_first = false) {
@@ -132,7 +133,7 @@ class RegisterRow : private RegisterSlots<kType, Policy, kLoad> {
       const std::uint32_t farthest = kMaxDistance - fold.gap;
       std::uint32_t last = fold.last_of(farthest - first < span ? farthest : first + span);
       first = fold.first_of(first);
-      const bool is_beyond = pivot.bin == kBins;
+      const bool is_beyond = pivot.bin == (is_first ? num_bins : kBins);
       const bool is_whole = first == last || num_left == pivot.count;
       // What was folded may be too much for masks().
       const bool is_narrow = last - first <= kMaxSpan;
@@ -301,13 +302,13 @@ class RegisterRow : private RegisterSlots<kType, Policy, kLoad> {
 
   // The first round from distance zero where the pivot is expected near: all that is out of range
   // is one bin more.
-  __device__ __forceinline__ void count_near(const std::uint32_t* bins) const {
+  __device__ __forceinline__ void count_near(std::uint32_t num_bins, const Smem& smem) const {
     if (valid_ == 0) return;
-    constexpr std::uint32_t kLimit = kBins << kFirstShift;
-    const std::uint32_t addresses = addresses_of(bins);
+    const std::uint32_t limits = (num_bins << kFirstShift) * kEveryItem;
+    const std::uint32_t addresses = addresses_of(smem.bins);
 #pragma unroll
     for (int w = 0; w < kWords; ++w) {
-      count_word<kFirstShift>(min_of_words<kType>(words_[w], kLimit * kEveryItem), addresses);
+      count_word<kFirstShift>(min_of_words<kType>(words_[w], limits), addresses);
     }
   }
 
@@ -321,11 +322,10 @@ class RegisterRow : private RegisterSlots<kType, Policy, kLoad> {
   }
 
   // The first round from distance zero over the folded distances: both signs at the same step.
-  __device__ __forceinline__ void count_folded(const DistanceFold& fold,
-                                               const std::uint32_t* bins) const {
+  __device__ __forceinline__ void count_folded(const DistanceFold& fold, const Smem& smem) const {
     if (valid_ == 0) return;
     constexpr std::uint32_t kLimit = kBins << kDeepShift;
-    const std::uint32_t addresses = addresses_of(bins);
+    const std::uint32_t addresses = addresses_of(smem.bins);
     const std::uint32_t nearer = fold.nearer * kEveryItem;
     const std::uint32_t farther = (fold.nearer + fold.gap) * kEveryItem;
 #pragma unroll

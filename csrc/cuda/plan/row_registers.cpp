@@ -66,11 +66,8 @@ Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
     if (!is_sorted && num_slots <= RowRegisters32x1::kMaxSlots) {
       return smallest<RowRegisters32x1>(num_slots);
     }
-    // Half of what it could hold: the more CTAs fit, the less evenly the pairs are spread.
-    if (num_slots <= RowRegisters256x1::kMaxSlots / 2) {
-      return smallest<RowRegisters256x1>(num_slots);
-    }
-    return smallest<RowRegisters512x1, RowRegisters512x2, RowRegisters512x4>(num_slots);
+    return smallest<RowRegisters256x1, RowRegisters512x1, RowRegisters512x2, RowRegisters512x4>(
+        num_slots);
   }
   if (is_sorted) {
     return smallest<RowRegisters64x4, RowRegisters128x4, RowRegisters256x4, RowRegisters512x4>(
@@ -83,6 +80,19 @@ Shape shape_of(const TopkParams& params, const DeviceLimits& limits) {
 std::size_t team_smem_bytes(const Shape& shape, const TopkParams& params) {
   const std::size_t bytes = shape.smem_bytes + std::max(shape.stage_bytes, winner_bytes(params));
   return (bytes + kBinsAlignment - 1) / kBinsAlignment * kBinsAlignment;
+}
+
+// Calls that wait for each row's latency: as much shared memory as leaves a multiprocessor so many
+// CTAs and no more. The device puts a call's CTAs where the one before has left room, two on one
+// multiprocessor beside an idle one.
+std::size_t spreading_smem_bytes(const Shape& shape, const TopkParams& params,
+                                 const DeviceLimits& limits) {
+  if (shape.teams > 1 || params.num_rows > kRowRegistersPairRowsPerSm * limits.num_sms) return 0;
+  const std::int32_t ctas_per_sm =
+      params.num_rows <= limits.num_sms ? 1 : static_cast<std::int32_t>(kRowRegistersPairRowsPerSm);
+  const std::int32_t bytes =
+      std::min(limits.smem_bytes_per_sm / (ctas_per_sm + 1), limits.smem_bytes_per_cta);
+  return static_cast<std::size_t>(bytes) / kBinsAlignment * kBinsAlignment;
 }
 
 }  // namespace
@@ -104,7 +114,8 @@ Plan plan_row_registers(const TopkParams& params, const DeviceLimits& limits) {
   plan.vectors_per_thread = shape.vectors;
   plan.cluster_ctas = 1;
   plan.ctas_per_row = shape.teams == 1 ? 1 : 0;
-  plan.smem_bytes = static_cast<std::size_t>(shape.teams) * team_smem_bytes(shape, params);
+  plan.smem_bytes = std::max(static_cast<std::size_t>(shape.teams) * team_smem_bytes(shape, params),
+                             spreading_smem_bytes(shape, params, limits));
   return plan;
 }
 
