@@ -30,6 +30,7 @@
 
 #include <cstdint>
 
+#include "cuda/call_kind.h"
 #include "cuda/common/composite.h"
 #include "cuda/common/finish.cuh"
 #include "cuda/common/key_map.cuh"
@@ -44,40 +45,15 @@
 
 namespace deepselect::cuda {
 
-// What a call may ask for: kernels of their own for calls that ask for little.
-enum class RowRegistersCall {
-  kWholeRows,  // int32 indices of whole rows that begin at whole slots, and nothing else
-  kWindows,    // int32 indices of any windows
-  kAny,
-};
-
-// The parameters of a call that is a `kCall`, as the launch found it to be, with that written down
-// for the compiler: what windows, tables, values and the like would cost falls away.
-template <RowRegistersCall kCall>
-__device__ __forceinline__ TopkParams params_of(const TopkParams& params) {
-  TopkParams lean = params;
-  if (kCall == RowRegistersCall::kWholeRows) {
-    lean.begin.data = nullptr;
-    lean.end.data = nullptr;
-  }
-  lean.index_offset.data = nullptr;
-  lean.page_table = nullptr;
-  lean.values = nullptr;
-  lean.raw_indices = nullptr;
-  lean.index_type = IndexType::kInt32;
-  lean.order = Order::kAny;
-  return lean;
-}
-
-template <RowRegistersCall kCall, class Policy>
+template <CallKind kKind, class Policy>
 constexpr RowLoad row_load() {
-  if (kCall != RowRegistersCall::kWholeRows) return RowLoad::kWindow;
+  if (kKind != CallKind::kWholeRows) return RowLoad::kWindow;
   return Policy::kIsStaged && ptx::kHasBulkLoads ? RowLoad::kStaged : RowLoad::kWhole;
 }
 
-template <ValueType kType, class Policy, RowRegistersCall kCall>
+template <ValueType kType, class Policy, CallKind kKind>
 __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_t team_smem_bytes) {
-  using Row = RegisterRow<kType, Policy, row_load<kCall, Policy>()>;
+  using Row = RegisterRow<kType, Policy, row_load<kKind, Policy>()>;
   using Team = typename Row::Team;
   constexpr int kThreads = Policy::kThreads;
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
@@ -97,13 +73,13 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
   const RowView view = row_view(params, row);
   const KeyMap<kType> key_map(params);
   const RowSlots<kType> slots(params, view, row);
-  if constexpr (kCall == RowRegistersCall::kWholeRows) __builtin_assume(slots.first_whole() == 0);
+  if constexpr (kKind == CallKind::kWholeRows) __builtin_assume(slots.first_whole() == 0);
   // Made where it is used: its addresses would take registers all along.
   const auto output_of_row = [&] { return RowOutput<kType>(params, view, row); };
   const std::uint32_t num_items = slots.num_items();
   const std::uint32_t num_wanted = num_wanted_of(params, num_items);
   ptx::wait_for_dependencies();
-  if (kCall == RowRegistersCall::kWindows && num_wanted == num_items &&
+  if (kKind == CallKind::kWindows && num_wanted == num_items &&
       (num_items == 0 || params.nan_rule != NanRule::kPoison)) {
     output_of_row().template write_all_plain<kThreads>(num_items, Team::rank());
     return;
@@ -156,18 +132,18 @@ __device__ __forceinline__ void serve_row(const TopkParams& params, std::uint32_
 }
 
 // What may be asked for beside positions takes registers: rather a CTA less than spills.
-template <RowRegistersCall kCall, class Policy>
+template <CallKind kKind, class Policy>
 constexpr int ctas_per_sm() {
-  return Policy::kCtasPerSm - (kCall == RowRegistersCall::kAny && Policy::kRegisters < 56 ? 1 : 0);
+  return Policy::kCtasPerSm - (kKind == CallKind::kAny && Policy::kRegisters < 56 ? 1 : 0);
 }
 
-template <ValueType kType, class Policy, RowRegistersCall kCall>
-__global__ void __launch_bounds__(Policy::kThreads* Policy::kTeams, (ctas_per_sm<kCall, Policy>()))
+template <ValueType kType, class Policy, CallKind kKind>
+__global__ void __launch_bounds__(Policy::kThreads* Policy::kTeams, (ctas_per_sm<kKind, Policy>()))
     row_registers_kernel(const __grid_constant__ TopkParams params, std::uint32_t team_smem_bytes) {
-  if constexpr (kCall == RowRegistersCall::kAny) {
-    serve_row<kType, Policy, kCall>(params, team_smem_bytes);
+  if constexpr (kKind == CallKind::kAny) {
+    serve_row<kType, Policy, kKind>(params, team_smem_bytes);
   } else {
-    serve_row<kType, Policy, kCall>(params_of<kCall>(params), team_smem_bytes);
+    serve_row<kType, Policy, kKind>(params_of<kKind>(params), team_smem_bytes);
   }
 }
 

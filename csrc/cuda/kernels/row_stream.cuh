@@ -24,6 +24,7 @@
 
 #include <cstdint>
 
+#include "cuda/call_kind.h"
 #include "cuda/common/finish.cuh"
 #include "cuda/common/part_filter.cuh"
 #include "cuda/common/pass_counts.cuh"
@@ -33,6 +34,7 @@
 #include "cuda/common/row_sample.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/sample_rank.h"
+#include "cuda/ptx/launch_control.cuh"
 #include "cuda/ptx/prefetch.cuh"
 #include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/row_stream.h"
@@ -81,12 +83,11 @@ struct RowSink {
   }
 };
 
-}  // namespace detail
-
-template <ValueType kType, class Policy>
-__global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
-    row_stream_kernel(const __grid_constant__ TopkParams params, std::uint32_t survivor_capacity,
-                      std::uint32_t resident_ctas) {
+// kKind says of which calls.
+template <ValueType kType, class Policy, CallKind kKind>
+__device__ __forceinline__ void stream_row(const TopkParams& params,
+                                           std::uint32_t survivor_capacity,
+                                           std::uint32_t resident_ctas) {
   constexpr int kThreads = Policy::kThreads;
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
   constexpr Composite kBest = (Composite{kMaxKey} << 32) | ~std::uint32_t{0};
@@ -101,11 +102,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
       reinterpret_cast<Composite*>(dynamic_smem + sizeof(RowStreamSmem) + Policy::kStageBytes);
   Histogram& histogram = smem.finish.histogram;
 
-  const std::int64_t row = blockIdx.x;
-  const KeyMap<kType> key_map(params);
-  const RowSlots<kType> slots(params, row_view(params, row), row);
-  const std::uint32_t num_items = slots.num_items();
-  const std::uint32_t num_wanted = num_wanted_of(params, num_items);
+  ptx::launch_dependents();
   if (threadIdx.x == 0) {
     smem.finish.list_size = 0;
     smem.finish.num_emitted = 0;
@@ -113,6 +110,15 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     smem.is_high_known = false;
   }
   clear_bins<kThreads>(histogram);
+  // A row's bounds and table may be the predecessor's work, as the row may.
+  const bool reads_rows_first = reads_row_tensors(params);
+  if (reads_rows_first) ptx::wait_for_dependencies();
+  const std::int64_t row = blockIdx.x;
+  const KeyMap<kType> key_map(params);
+  const RowSlots<kType> slots(params, row_view(params, row), row);
+  if constexpr (kKind == CallKind::kWholeRows) __builtin_assume(slots.first_whole() == 0);
+  const std::uint32_t num_items = slots.num_items();
+  const std::uint32_t num_wanted = num_wanted_of(params, num_items);
 
   Composite bound = kNoComposite;
   bool needs_sample = num_items > survivor_capacity && Sample::can_sample(slots);
@@ -120,10 +126,11 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   float severity = 1.0f;
   std::uint32_t num_survivors;
   const Sample sample(slots, survivors);
+  if (!reads_rows_first) ptx::wait_for_dependencies();
   for (;;) {
     if (needs_sample) sample.start(slots);
     // In registers the first tile would be in the search's way.
-    if (threadIdx.x == 0) detail::prefetch_row(slots, Tiles::kStageBytes);
+    if (threadIdx.x == 0) prefetch_row(slots, Tiles::kStageBytes);
     if (needs_sample) {
       ptx::wait_copies<0>();
       const std::uint32_t rank =
@@ -153,8 +160,7 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     const auto count = [&](Composite composite) {
       count_shared(&histogram.bins[smem.cursor.bin(composite)]);
     };
-    const detail::RowSink<decltype(put), decltype(count)> sink{&smem.num_survivors, put, count,
-                                                               counts};
+    const RowSink<decltype(put), decltype(count)> sink{&smem.num_survivors, put, count, counts};
     Tiles tiles(slots, RowPart{0, 0, 1}, dynamic_smem + sizeof(RowStreamSmem));
     if (threadIdx.x < kWarpThreads) filter_edges(slots, key_map, bound, sink);
     tiles.filter(slots, key_map, bound, sink);
@@ -189,11 +195,12 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
   }
 
   if (threadIdx.x == kThreads - 1) {
-    // CTAs start in order, so the one that starts when this one ends is that far ahead.
+    // CTAs start in order, so the one that starts when this one ends is that far ahead. The last
+    // ones do not need it.
     const std::int64_t next_row = row + resident_ctas;
-    if (Policy::kNextPrefetchBytes != 0 && next_row < params.num_rows) {
-      detail::prefetch_row(RowSlots<kType>(params, row_view(params, next_row), next_row),
-                           Policy::kNextPrefetchBytes);
+    if (Policy::kNextPrefetchBytes != 0 && next_row + resident_ctas < params.num_rows) {
+      prefetch_row(RowSlots<kType>(params, row_view(params, next_row), next_row),
+                   Policy::kNextPrefetchBytes);
     }
   }
   const RowView view = row_view(params, row);
@@ -203,11 +210,26 @@ __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     return;
   }
   RadixCursor cursor = smem.cursor;
-  if (!counts) detail::count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
+  if (!counts) count_survivors<kThreads>(survivors, num_survivors, cursor, histogram);
   find_pivot_bin<kThreads>(histogram, num_wanted - 1,
                            params.order == Order::kAny ? BinsAfter::kCleared : BinsAfter::kStarts);
   write_best<kThreads, true>(params, key_map, slots, output, survivors, num_survivors, num_wanted,
                              cursor, survivors + survivor_capacity, smem.finish);
+}
+
+}  // namespace detail
+
+// Calls of kind kWholeRows want no order.
+template <ValueType kType, class Policy, CallKind kKind>
+__global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
+    row_stream_kernel(const __grid_constant__ TopkParams params, std::uint32_t survivor_capacity,
+                      std::uint32_t resident_ctas) {
+  if constexpr (kKind == CallKind::kAny) {
+    detail::stream_row<kType, Policy, kKind>(params, survivor_capacity, resident_ctas);
+  } else {
+    detail::stream_row<kType, Policy, kKind>(params_of<kKind>(params), survivor_capacity,
+                                             resident_ctas);
+  }
 }
 
 }  // namespace deepselect::cuda

@@ -1,5 +1,5 @@
+#include "cuda/call_kind.h"
 #include "cuda/kernels/row_stream.cuh"
-
 #include "cuda/launch/check.h"
 #include "cuda/launch/dispatch.h"
 #include "cuda/launch/kernel_launch.h"
@@ -8,15 +8,27 @@
 namespace deepselect::cuda {
 namespace {
 
-template <ValueType kType, class Policy>
-void launch(const LaunchContext& context) {
+template <ValueType kType, class Policy, CallKind kKind>
+void launch_kind(const LaunchContext& context) {
   static KernelSetup setup;
-  const auto kernel = row_stream_kernel<kType, Policy>;
+  const auto kernel = row_stream_kernel<kType, Policy, kKind>;
   setup.ensure(reinterpret_cast<const void*>(kernel), context);
   const Plan& plan = context.plan;
-  launch_kernel(context, kernel, {plan.grid_ctas, plan.cta_threads, plan.smem_bytes},
-                context.params, static_cast<std::uint32_t>(plan.survivor_capacity),
+  KernelShape shape{plan.grid_ctas, plan.cta_threads, plan.smem_bytes};
+  shape.starts_early = true;
+  launch_kernel(context, kernel, shape, context.params,
+                static_cast<std::uint32_t>(plan.survivor_capacity),
                 static_cast<std::uint32_t>(plan.resident_ctas));
+}
+
+template <ValueType kType, class Policy>
+void launch(const LaunchContext& context) {
+  const TopkParams& params = context.params;
+  if (call_kind(params) == CallKind::kWholeRows && params.order == Order::kAny) {
+    launch_kind<kType, Policy, CallKind::kWholeRows>(context);
+  } else {
+    launch_kind<kType, Policy, CallKind::kAny>(context);
+  }
 }
 
 }  // namespace
