@@ -32,6 +32,7 @@
 #include "cuda/common/slot_composites.cuh"
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/prefetch.cuh"
+#include "cuda/ptx/streaming_load.cuh"
 
 namespace deepselect::cuda {
 
@@ -238,7 +239,7 @@ class PartTiles {
     const uint4* source = slots.whole_slots() + slot_of(first_, 0) + tile_step_;
 #pragma unroll
     for (int v = 0; v < kBatchVectors; ++v) {
-      bits_[batch][v] = source[(batch * kBatchVectors + v) * kThreads];
+      bits_[batch][v] = ptx::load_streaming(source + (batch * kBatchVectors + v) * kThreads);
     }
   }
   // What there is of the tile from `first` on.
@@ -249,7 +250,9 @@ class PartTiles {
 #pragma unroll
     for (int v = 0; v < kBatchVectors; ++v) {
       const int vector = batch * kBatchVectors + v;
-      if (slot_of(first, vector) < end_) bits_[batch][v] = source[vector * kThreads];
+      if (slot_of(first, vector) < end_) {
+        bits_[batch][v] = ptx::load_streaming(source + vector * kThreads);
+      }
     }
   }
 
