@@ -20,6 +20,8 @@
 #include "cuda/common/composite.h"
 #include "cuda/common/histogram.cuh"
 #include "cuda/common/radix_cursor.h"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/shared_memory.cuh"
 #include "cuda/smem/finish_scratch.h"
 #include "deepselect/contract.h"
 
@@ -75,9 +77,16 @@ template <int kThreads>
 __device__ __forceinline__ void count_survivors(const Composite* survivors,
                                                 std::uint32_t num_survivors,
                                                 const RadixCursor& cursor, Histogram& histogram) {
-  for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
-    const std::uint64_t bin = cursor.bin(survivors[i]);
-    if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
+  if (cursor.divides_keys()) {
+    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+      const std::uint64_t bin = cursor.bin(survivors[i]);
+      if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
+    }
+  } else {
+    for (std::uint32_t i = threadIdx.x; i < num_survivors; i += kThreads) {
+      const std::uint32_t bin = cursor.bin_of_key(key_of(survivors[i]));
+      if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
+    }
   }
 }
 
@@ -138,6 +147,57 @@ __device__ __forceinline__ bool finish_counted(const Composite* survivors,
   }
 }
 
+namespace detail {
+
+// Hands survivors for which `wins` to `emit`, at places from `num_emitted` on, neighbouring ones
+// within a warp, and puts those for which `belongs` on the list. Neither is true of kNoComposite.
+// kBatch survivors per thread and atomic: its latency is what this costs. No barrier.
+template <int kThreads, int kBatch, class Wins, class Belongs, class Emit>
+__device__ __forceinline__ void emit_winners(const Composite* survivors,
+                                             std::uint32_t num_survivors, FinishScratch& scratch,
+                                             Wins&& wins, Belongs&& belongs, Emit&& emit) {
+  const std::uint32_t lane = threadIdx.x % kWarpThreads;
+#pragma unroll 1
+  for (std::uint32_t base = threadIdx.x - lane; base < num_survivors; base += kThreads * kBatch) {
+    Composite composites[kBatch];
+    std::uint32_t winners[kBatch];
+    std::uint32_t total = 0;
+    bool is_any_listed = false;
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const std::uint32_t i = base + j * kThreads + lane;
+      composites[j] = i < num_survivors ? survivors[i] : kNoComposite;
+    }
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      winners[j] = __ballot_sync(kAllLanes, wins(composites[j]));
+      total += __popc(winners[j]);
+      is_any_listed |= belongs(composites[j]);
+    }
+    if (is_any_listed) {
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        if (!belongs(composites[j])) continue;
+        scratch.list[ptx::take_at(ptx::shared_address(&scratch.list_size))] = composites[j];
+      }
+    }
+    __syncwarp();
+    if (total == 0) continue;
+    std::uint32_t place = 0;
+    if (lane == 0) place = ptx::take_at(ptx::shared_address(&scratch.num_emitted), total);
+    place = __shfl_sync(kAllLanes, place, 0);
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      if ((winners[j] >> lane & 1) != 0) {
+        emit(place + __popc(winners[j] & ptx::lanes_below()), composites[j]);
+      }
+      place += __popc(winners[j]);
+    }
+  }
+}
+
+}  // namespace detail
+
 // As finish_counted(), where the order does not matter: the winners of a warp get neighbouring
 // places, so `emit` may well write to global memory. The bins need not hold the starts;
 // `num_emitted` is zero. Ends without a barrier.
@@ -146,12 +206,11 @@ __device__ __forceinline__ void finish_unordered(const Composite* survivors,
                                                  std::uint32_t num_survivors, std::uint32_t k,
                                                  RadixCursor cursor, FinishScratch& scratch,
                                                  Emit&& emit) {
-  constexpr int kBatch = 4;  // survivors per thread and atomic: its latency is what this costs
   Histogram& histogram = scratch.histogram;
-  const std::uint32_t lane = threadIdx.x % kWarpThreads;
   Composite best_left = ~Composite{0};
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     const std::uint32_t pivot_count = histogram.pivot_count;
+    const bool is_of_keys = is_first && !cursor.divides_keys();
     cursor.descend(histogram.pivot_bin, histogram.pivot_above);
     const std::uint32_t num_wanted = k - cursor.num_above();
     const bool take_all = num_wanted == pivot_count;
@@ -159,35 +218,24 @@ __device__ __forceinline__ void finish_unordered(const Composite* survivors,
     // What is better than `loser` wins. No composite is zero, so none of the bin is kNoComposite.
     const Composite bin_low = max(cursor.low(), Composite{1});
     const Composite loser = take_all ? bin_low - 1 : cursor.high();
-
-#pragma unroll 1
-    for (std::uint32_t base = threadIdx.x - lane; base < num_survivors; base += kThreads * kBatch) {
-      Composite composites[kBatch];
-      std::uint32_t winners[kBatch];
-      std::uint32_t total = 0;
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
-        const std::uint32_t i = base + j * kThreads + lane;
-        composites[j] = i < num_survivors ? survivors[i] : kNoComposite;
-      }
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
-        winners[j] = __ballot_sync(kAllLanes, composites[j] > loser && composites[j] <= best_left);
-        total += __popc(winners[j]);
-        if (use_list && composites[j] <= loser && composites[j] >= bin_low) {
-          scratch.list[atomicAdd(&scratch.list_size, 1u)] = composites[j];
-        }
-      }
-      if (total == 0) continue;
-      std::uint32_t place = lane == 0 ? atomicAdd(&scratch.num_emitted, total) : 0;
-      place = __shfl_sync(kAllLanes, place, 0);
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
-        if ((winners[j] >> lane & 1) != 0) {
-          emit(place + __popc(winners[j] & ptx::lanes_below()), composites[j]);
-        }
-        place += __popc(winners[j]);
-      }
+    if (is_of_keys && key_of(bin_low) != 0) {
+      const std::uint32_t loser_key = key_of(loser);
+      const std::uint32_t low_key = use_list ? key_of(bin_low) : ~0u;
+      detail::emit_winners<kThreads, 4>(
+          survivors, num_survivors, scratch,
+          [&](Composite composite) { return key_of(composite) > loser_key; },
+          [&](Composite composite) {
+            return key_of(composite) >= low_key && key_of(composite) <= loser_key;
+          },
+          emit);
+    } else {
+      detail::emit_winners<kThreads, 2>(
+          survivors, num_survivors, scratch,
+          [&](Composite composite) { return composite > loser && composite <= best_left; },
+          [&](Composite composite) {
+            return use_list && composite <= loser && composite >= bin_low;
+          },
+          emit);
     }
     if (take_all) return;
     __syncthreads();

@@ -74,6 +74,13 @@ class RadixCursor {
     return (high_ - composite) >> shift_;
   }
 
+  // The same of any composite with a key, where !divides_keys().
+  DEEPSELECT_HOST_DEVICE std::uint32_t bin_of_key(std::uint32_t key) const {
+    const auto high_key = static_cast<std::uint32_t>(high_ >> kPositionBits);
+    if (key > high_key) return open_high_ != 0 ? 0 : kNumBins;
+    return (high_key - key) >> (shift_ - kPositionBits);
+  }
+
   // Whether the bins are smaller than a key: if not, bin() is the same for all positions.
   DEEPSELECT_HOST_DEVICE bool divides_keys() const { return shift_ < kPositionBits; }
 

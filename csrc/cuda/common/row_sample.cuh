@@ -89,6 +89,7 @@ class RowSample {
   static constexpr int kItems = KeyMap<kType>::kItemsPerVector;
   static constexpr std::uint32_t kSegmentSlots = Policy::kSlotsPerSegment;
   static constexpr std::uint64_t kNarrowPositions = 64;
+  static constexpr std::uint32_t kSparseHits = 8;  // of a thread
 
   struct KeyRange {
     std::uint32_t worst;
@@ -175,32 +176,36 @@ class RowSample {
     return keys;
   }
 
-  // Counts what lies in the cursor's range. Items of the range's worst key, often a large group of
-  // equal values, are counted by the vector.
+  // Counts what lies in the cursor's range. Items of the range's worst key are counted by the
+  // vector or the thread where that may be a large group of equal values.
   __device__ __forceinline__ void count(const RadixCursor& cursor, const RowSlots<kType>& slots,
                                         const KeyMap<kType>& key_map, Histogram& histogram) const {
     const std::uint32_t worst = key_of(cursor.low());
-    const auto add = [&](Composite composite, std::uint32_t count) {
-      const std::uint64_t bin = cursor.bin(composite);
+    const auto add = [&](std::uint64_t bin, std::uint32_t count) {
       if (count != 0 && bin < RadixCursor::kNumBins) atomicAdd(&histogram.bins[bin], count);
     };
-    HitMask<kType> better = reaching(key_map, std::uint64_t{worst} + 1);
+    HitMask<kType> hits = reaching(key_map, worst);
     if (cursor.divides_keys()) {  // and has one
-      HitMask<kType> equal = reaching(key_map, worst);
-      equal.drop(better);
+      hits.drop(reaching(key_map, std::uint64_t{worst} + 1));
 #pragma unroll 1
       for (int v = 0; v < kMaxVectors; ++v) {
-        add(composite_key(worst, stands_for(slots, v)), equal.count(v));
+        add(cursor.bin(composite_key(worst, stands_for(slots, v))), hits.count(v));
       }
       return;
     }
-    add(composite_key(worst, 0), reaching(key_map, worst).count() - better.count());
-    while (better.any()) {
-      const std::uint32_t offset = better.template pop_offset<kThreads>();
+    if (__any_sync(kAllLanes, hits.count() > kSparseHits)) {
+      const HitMask<kType> better = reaching(key_map, std::uint64_t{worst} + 1);
+      add(cursor.bin_of_key(worst), hits.count() - better.count());
+      hits = better;
+    }
+    while (hits.any()) {
+      const std::uint32_t offset = hits.template pop_offset<kThreads>();
       const auto bits =
           *reinterpret_cast<const BitsOf<kType>*>(lane_ + offset * sizeof(BitsOf<kType>));
-      add(composite_key(key_map.key(bits), 0), 1);
+      const std::uint32_t bin = cursor.bin_of_key(key_map.key(bits));
+      if (bin < RadixCursor::kNumBins) count_shared(&histogram.bins[bin]);
     }
+    __syncwarp();
   }
 
   // What of the sample has a key of `key` or more.

@@ -29,12 +29,15 @@ __device__ __forceinline__ void count_at(std::uint32_t shared_address) {
   asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(shared_address) : "memory");
 }
 
-// atom.shared.add.u32 (PTX ISA 9.7.13.5) of one: the counter's old value. As an instruction of its
-// own it is not put behind a vote of the warp, which costs more than it saves where few lanes
-// count.
-__device__ __forceinline__ std::uint32_t take_at(std::uint32_t shared_address) {
+// atom.shared.add.u32 (PTX ISA 9.7.13.5): the counter's old value. As an instruction of its own it
+// is not put behind a vote of the warp, which costs more than it saves where few lanes count.
+__device__ __forceinline__ std::uint32_t take_at(std::uint32_t shared_address,
+                                                 std::uint32_t count = 1) {
   std::uint32_t old;
-  asm volatile("atom.shared.add.u32 %0, [%1], 1;" : "=r"(old) : "r"(shared_address) : "memory");
+  asm volatile("atom.shared.add.u32 %0, [%1], %2;"
+               : "=r"(old)
+               : "r"(shared_address), "r"(count)
+               : "memory");
   return old;
 }
 
