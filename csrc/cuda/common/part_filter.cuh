@@ -132,11 +132,23 @@ class PartTiles {
       end_ = min(end_, first_ + (part.index + 1) * num_layers / part.num_parts * kThreads);
       first_ += part.index * num_layers / part.num_parts * kThreads;
     }
-#pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) load(slots, first_, batch);
   }
 
-  // Asks for the beginning of the second tile. One thread calls it.
+  // The first tile into registers: its first batch, and the others. Once, before filter().
+  __device__ __forceinline__ void load_first(const RowSlots<kType>& slots) {
+    load(slots, first_, 0);
+  }
+  __device__ __forceinline__ void load_rest(const RowSlots<kType>& slots) {
+#pragma unroll
+    for (int batch = 1; batch < kBatches; ++batch) load(slots, first_, batch);
+  }
+
+  // Ask for the first tile to be brought into L2, and for the beginning of the second. One thread
+  // calls them.
+  __device__ __forceinline__ void prefetch_first(const RowSlots<kType>& slots) const {
+    if (!has_tile()) return;
+    ptx::prefetch_l2(slots.whole_slots() + first_, min(end_ - first_, kSlots) * 16);
+  }
   __device__ __forceinline__ void prefetch_next(const RowSlots<kType>& slots,
                                                 std::uint32_t num_bytes) const {
     const std::uint32_t next = first_ + tile_step_;

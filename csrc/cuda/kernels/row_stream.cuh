@@ -162,6 +162,7 @@ __device__ __forceinline__ void stream_row(const TopkParams& params,
     };
     const RowSink<decltype(put), decltype(count)> sink{&smem.num_survivors, put, count, counts};
     Tiles tiles(slots, RowPart{0, 0, 1}, dynamic_smem + sizeof(RowStreamSmem));
+    tiles.load_first(slots);
     if (threadIdx.x < kWarpThreads) filter_edges(slots, key_map, bound, sink);
     tiles.filter(slots, key_map, bound, sink);
     __syncthreads();

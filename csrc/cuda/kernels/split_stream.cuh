@@ -10,8 +10,12 @@
 //   3. finish   the part that arrives last (an atomic ticket; nobody waits) writes the k best of
 //               the survivors. A row of one part is finished from shared memory
 //
-// The filter starts under programmatic dependent launch, once the sample's loads are on their way:
-// its own first loads follow them, so that the memory hardly idles until the bound is known.
+// The filter starts under programmatic dependent launch, once the sample's loads are on their way.
+// It asks for its first tile to be brought into L2, so that the memory hardly idles until the bound
+// is known, and loads it behind the groups' bests.
+//
+// What runs once in a call is instructions that no multiprocessor has at hand: some ten cycles each.
+// So the plan works out what it can, and the way to the bound is short.
 //
 // Of a segment only the best element counts, so the number of groups with one of the k best is at
 // most Poisson distributed with mean k * sampled / all, whatever the order of the elements. The
@@ -35,6 +39,7 @@
 #include "cuda/common/row_slots.cuh"
 #include "cuda/common/sample_hash.cuh"
 #include "cuda/common/slot_composites.cuh"
+#include "cuda/common/split_sampling.h"
 #include "cuda/ptx/launch_control.cuh"
 #include "cuda/smem/split_stream.h"
 #include "cuda/tuning/split_stream.h"
@@ -45,85 +50,47 @@ namespace deepselect::cuda {
 
 namespace detail {
 
-// What is sampled of a row: segments of its whole slots, in equal stretches.
+// A row's window. Where `shape` tells that it is the whole row, nothing has to be read.
+__device__ __forceinline__ RowView split_row_view(const TopkParams& params,
+                                                  const SplitStreamShape& shape, std::int64_t row) {
+  if (shape.has_whole_rows == 0) return row_view(params, row);
+  RowView view{};
+  view.end = params.num_cols;
+  return view;
+}
+
+// How a row is sampled; not at all where it has no more items than a CTA has room for.
 template <class Policy, ValueType kType>
-class SplitSample {
- public:
-  __device__ SplitSample(const RowSlots<kType>& slots, std::uint32_t num_wanted,
-                         const SplitStreamShape& shape)
-      : num_wanted_(num_wanted) {
-    // Where the k best are many among the slots, two slots have one between them too often.
-    const std::uint32_t num_slots = slots.end_whole() - min(slots.first_whole(), slots.end_whole());
-    log2_slots_ = num_slots / Policy::kSlotsPerWanted >= num_wanted ? shape.log2_segment_slots : 0;
-    first_slot_ = slots.first_segment(1u << log2_slots_);
-    num_row_segments_ = (slots.end_whole() - min(first_slot_, slots.end_whole())) >> log2_slots_;
-    num_segments_ = Policy::num_segments(num_row_segments_, num_wanted);
-    stretch_ = num_segments_ == 0 ? 0 : (std::uint64_t{num_row_segments_} << 32) / num_segments_;
-  }
+__device__ __forceinline__ SplitSampling sampling_of(const RowSlots<kType>& slots,
+                                                     const TopkParams& params,
+                                                     const SplitStreamShape& shape) {
+  if (shape.has_whole_rows != 0) return shape.sampling;
+  const std::uint32_t num_slots = slots.end_whole() - min(slots.first_whole(), slots.end_whole());
+  return split_sampling<Policy>(num_slots, max(num_wanted_of(params, slots.num_items()), 1u),
+                                shape.log2_segment_slots, shape.num_groups());
+}
 
-  __device__ std::uint32_t log2_slots() const { return log2_slots_; }
-  __device__ std::uint32_t num_segments() const { return num_segments_; }
+// The first slot of a sampled segment: anywhere in the segment's stretch of the row, whose segments
+// begin at `first_slot`.
+__device__ __forceinline__ std::uint32_t sampled_slot(const SplitSampling& sampling,
+                                                      std::uint32_t first_slot,
+                                                      std::uint32_t segment) {
+  const auto begin = static_cast<std::uint32_t>(segment * sampling.stretch >> 32);
+  const auto end = static_cast<std::uint32_t>((segment + 1) * sampling.stretch >> 32);
+  const std::uint32_t hash = sample_hash(segment);
+  return first_slot + ((begin + __umulhi(hash, end - begin)) << sampling.log2_slots);
+}
 
-  // The first slot of a sampled segment: anywhere in the segment's stretch of the row.
-  __device__ __forceinline__ std::uint32_t slot_of(std::uint32_t segment) const {
-    const auto begin = static_cast<std::uint32_t>(segment * stretch_ >> 32);
-    const auto end = static_cast<std::uint32_t>((segment + 1) * stretch_ >> 32);
-    const std::uint32_t hash = sample_hash(segment);
-    return first_slot_ + ((begin + __umulhi(hash, end - begin)) << log2_slots_);
-  }
-
-  // The rank among the groups' bests of a bound that fewer than num_wanted elements reach only by
-  // extraordinary chance; `num_groups` or more where the sample is too small for one.
-  __device__ std::uint32_t bound_rank(std::uint32_t num_groups) const {
-    const float mean =
-        static_cast<float>(num_wanted_) *
-        __fdividef(static_cast<float>(num_segments_), static_cast<float>(num_row_segments_));
-    const std::uint32_t rank =
-        Policy::kSpareRank + static_cast<std::uint32_t>(mean + Policy::kSigmas * sqrtf(mean));
-    return rank < num_segments_ ? rank : num_groups;
-  }
-
- private:
-  std::uint64_t stretch_;  // in segments, with 32 bits behind the point
-  std::uint32_t num_wanted_;
-  std::uint32_t first_slot_;
-  std::uint32_t num_row_segments_;
-  std::uint32_t num_segments_;
-  std::uint32_t log2_slots_;  // of a segment
-};
-
-// The bound of a row from the sample's groups, into the cursor of the finish, whose bins begin
-// somewhat above the best of the sample. All threads of the CTA call it; `groups` is scratch.
-// Begins and ends complete.
+// Bins for the finish: from the bound up to somewhat above the best of the sample.
 template <class Policy, ValueType kType>
-__device__ __forceinline__ void find_split_bound(const RowSlots<kType>& slots,
-                                                 std::uint32_t num_wanted,
-                                                 const SplitStreamShape& shape,
-                                                 const Composite* row_groups, Composite* groups,
-                                                 RadixCursor* cursor, FinishScratch& scratch) {
-  constexpr int kThreads = Policy::kFilterThreads;
+__device__ __forceinline__ RadixCursor finish_bins(Composite bound, std::uint32_t best_sampled,
+                                                   std::uint32_t num_items) {
   constexpr std::uint32_t kMaxKey = KeyMap<kType>::kMaxKey;
-  const std::uint32_t num_groups = shape.num_groups();
-  Composite bound = kNoComposite;
-  std::uint32_t best_key = kMaxKey;
-  if (slots.num_items() > Policy::kStagedSurvivors) {
-    const SplitSample<Policy, kType> sample(slots, num_wanted, shape);
-    const std::uint32_t rank = sample.bound_rank(num_groups);
-    if (rank < num_groups) {
-      for (std::uint32_t i = threadIdx.x; i < num_groups; i += kThreads) groups[i] = row_groups[i];
-      __syncthreads();
-      bound =
-          rank_bound<kThreads>(groups, num_groups, rank, rank / Policy::kRankSlackDivisor, scratch);
-      const std::uint64_t range = scratch.best_key - key_of(bound);
-      const std::uint64_t expected = scratch.best_key + range * Policy::kSpareRanges;
-      best_key = expected < kMaxKey ? static_cast<std::uint32_t>(expected) : kMaxKey;
-    }
-  }
-  if (threadIdx.x == 0) {
-    *cursor =
-        RadixCursor::above(bound, RadixCursor::best_of_key(best_key), kMaxKey, slots.num_items());
-  }
-  __syncthreads();
+  const std::uint64_t range = best_sampled - key_of(bound);
+  const std::uint64_t expected = best_sampled + range * Policy::kSpareRanges;
+  const std::uint32_t best_key =
+      expected < kMaxKey ? static_cast<std::uint32_t>(expected) : kMaxKey;
+  return RadixCursor::above(bound, RadixCursor::best_of_key(best_key), kMaxKey, num_items);
 }
 
 }  // namespace detail
@@ -136,19 +103,20 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
   __shared__ SplitStreamSampleSmem<kThreads> smem;
 
   // Everything before this kernel has ended: it was launched without the attribute.
-  const std::int64_t row = blockIdx.x / shape.sample_ctas;
-  const std::uint32_t part = blockIdx.x % shape.sample_ctas;
-  const RowView view = row_view(params, row);
+  // The CTAs of a row are a power of two.
+  const std::int64_t row = blockIdx.x >> (31 - __clz(static_cast<int>(shape.sample_ctas)));
+  const std::uint32_t part = blockIdx.x & (shape.sample_ctas - 1);
+  const RowView view = detail::split_row_view(params, shape, row);
   const RowSlots<kType> slots(params, view, row);
   if (part == 0 && threadIdx.x == 0) workspace.counters[row] = 0;
   if (slots.num_items() <= Policy::kStagedSurvivors) return;
 
   const KeyMap<kType> key_map(params);
-  const detail::SplitSample<Policy, kType> sample(slots, num_wanted_of(params, slots.num_items()),
-                                                  shape);
-  const std::uint32_t log2_slots = sample.log2_slots();
+  const SplitSampling sampling = detail::sampling_of<Policy>(slots, params, shape);
+  const std::uint32_t log2_slots = sampling.log2_slots;
+  const std::uint32_t first_slot = slots.first_segment(1u << log2_slots);
   const std::uint32_t slot_in_segment = threadIdx.x & ((1u << log2_slots) - 1);
-  const std::uint32_t num_segments = sample.num_segments();
+  const std::uint32_t num_segments = sampling.num_segments;
   // Neighbouring segments go to different groups, so that the groups' bests stay different where
   // the best elements of a row lie side by side.
   const std::uint32_t step = shape.sample_ctas * (kThreads >> log2_slots);
@@ -161,7 +129,7 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
     for (int i = 0; i < Policy::kSampleInFlight; ++i) {
       const std::uint32_t segment = base + i * step;
       if (segment >= num_segments) continue;
-      slot[i] = sample.slot_of(segment) + slot_in_segment;
+      slot[i] = detail::sampled_slot(sampling, first_slot, segment) + slot_in_segment;
       bits[i] = slots.whole_slots()[slot[i]];
     }
     // Not before: the filter's first loads queue up in front of what is sampled later.
@@ -183,11 +151,8 @@ __global__ void __launch_bounds__(Policy::kSampleThreads)
   best = kNoComposite;
 #pragma unroll 4
   for (std::uint32_t i = threadIdx.x; i < kThreads; i += num_groups) best = max(best, smem.best[i]);
-  // A group without elements gets a number below every composite, different from all others:
-  // rank_bound() needs distinct ones.
-  const std::uint32_t group = part * num_groups + threadIdx.x;
-  workspace.groups[row * shape.num_groups() + group] =
-      best != kNoComposite ? best : Composite{group};
+  // kNoComposite of a group without elements.
+  workspace.groups[row * shape.num_groups() + part * num_groups + threadIdx.x] = best;
 }
 
 template <ValueType kType, class Policy>
@@ -209,64 +174,97 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   }
   if (part.num_parts == 0) return;
   const std::int64_t row = part.row;
-  const RowView view = row_view(params, row);
   const KeyMap<kType> key_map(params);
-  const RowSlots<kType> slots(params, view, row);
+  const RowSlots<kType> slots(params, detail::split_row_view(params, shape, row), row);
   // A row may be shorter than the plan could know.
   part.num_parts = min(part.num_parts, slots.num_slots() / Policy::kMinPartSlots + 1);
   if (part.index >= part.num_parts) return;
 
-  // The input is older than the sample, so it may be read before the sample has ended.
+  // The input is older than the sample, so it may be asked for before the sample has ended: to L2
+  // alone, since what is on its way to a multiprocessor delays what the sample writes there, its
+  // end, and the groups.
   using Tiles = PartTiles<kThreads, Policy::kFilterBatches, Policy::kStagesHits, kType>;
   static_assert(Tiles::kStageBytes == Policy::kStageBytes, "what the plan reserves");
   Tiles tiles(slots, part, dynamic_smem + sizeof(Smem));
   if (threadIdx.x == 0) {
+    tiles.prefetch_first(slots);
     tiles.prefetch_next(slots, Policy::kPrefetchBytes);
     smem.num_staged = 0;
+    smem.finish.list_size = 0;
+    smem.finish.num_emitted = 0;
   }
+  RegisterRankBins::clear<kThreads>(histogram);
   const std::uint32_t num_wanted = num_wanted_of(params, slots.num_items());
+  std::uint32_t rank = SplitSampling::kNoRank;
+  if (slots.num_items() > Policy::kStagedSurvivors) {
+    rank = detail::sampling_of<Policy>(slots, params, shape).bound_rank;
+  }
   ptx::wait_for_dependencies();
-  __syncthreads();
   if (num_wanted == 0) {
+    const RowView view = detail::split_row_view(params, shape, row);
     RowOutput<kType>(params, view, row).template write_pads<kThreads>(0);
     return;
   }
 
-  detail::find_split_bound<Policy>(slots, num_wanted, shape,
-                                   workspace.groups + row * shape.num_groups(), smem.groups,
-                                   &smem.cursor, smem.finish);
-  const Composite bound = smem.cursor.low();
+  RegisterRankBound found{kNoComposite, KeyMap<kType>::kMaxKey};
+  if (rank != SplitSampling::kNoRank) {
+    constexpr int kThreadGroups = Policy::kMaxGroups / kThreads;
+    static_assert(Policy::kMaxGroups % kThreads == 0);
+    const std::uint32_t num_groups = shape.num_groups();
+    const Composite* row_groups = workspace.groups + row * num_groups;
+    Composite groups[kThreadGroups];
+#pragma unroll
+    for (int i = 0; i < kThreadGroups; ++i) {
+      const std::uint32_t group = i * kThreads + threadIdx.x;
+      groups[i] = group < num_groups ? row_groups[group] : kNoComposite;
+    }
+    tiles.load_first(slots);
+    found = rank_bound_of_registers<kThreads>(groups, slots.num_items(), rank,
+                                              rank / Policy::kRankSlackDivisor, histogram,
+                                              &smem.bound_bin);
+  } else {
+    tiles.load_first(slots);
+    __syncthreads();
+  }
+  tiles.load_rest(slots);
+  const Composite bound = found.bound;
+  if (threadIdx.x == 0) {
+    smem.bound = bound;
+    smem.best_sampled = found.best_key;
+  }
   const SurvivorSink sink{smem.staged,           Policy::kStagedSurvivors,
                           &smem.num_staged,      workspace.survivors + row * shape.buffer_capacity,
                           shape.buffer_capacity, &workspace.counters[row]};
   tiles.filter(slots, key_map, bound, sink);
   if (part.index == 0 && threadIdx.x < kWarpThreads) filter_edges(slots, key_map, bound, sink);
   clear_bins<kThreads>(histogram);
-  if (threadIdx.x == 0) {
-    smem.finish.list_size = 0;
-    smem.finish.num_emitted = 0;
-  }
   __syncthreads();
 
   std::uint32_t num_survivors = smem.num_staged;
-  RadixCursor cursor = smem.cursor;
+  RadixCursor cursor;
   if (part.num_parts == 1 && num_survivors >= num_wanted &&
       num_survivors <= Policy::kStagedSurvivors) {
     note_pass(num_survivors);
+    cursor = detail::finish_bins<Policy, kType>(smem.bound, smem.best_sampled, slots.num_items());
     detail::count_survivors<kThreads>(smem.staged, num_survivors, cursor, histogram);
   } else {
     sink.template flush<kThreads>(&smem.first_place);
-    // The fence after the ticket pairs with the others' before theirs.
-    __threadfence();
     __syncthreads();
+    // One thread's fences are the CTA's, a barrier before and after: the fence after the ticket
+    // pairs with the others' before theirs. Meanwhile another makes the finish's bins.
     if (threadIdx.x == 0) {
+      __threadfence();
       const unsigned long long before = atomicAdd(sink.counter, 1ull << 32);
       smem.num_survivors = static_cast<std::uint32_t>(before);
       smem.is_last = before >> 32 == part.num_parts - 1;
+      __threadfence();
+    } else if (threadIdx.x == kWarpThreads) {
+      smem.cursor =
+          detail::finish_bins<Policy, kType>(smem.bound, smem.best_sampled, slots.num_items());
     }
     __syncthreads();
     if (smem.is_last == 0) return;
-    __threadfence();
+    cursor = smem.cursor;
     num_survivors = smem.num_survivors;
     note_pass(num_survivors);
     if (num_survivors >= num_wanted && num_survivors <= shape.buffer_capacity) {
@@ -289,6 +287,8 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
       detail::count_survivors<kThreads>(smem.staged, num_survivors, cursor, histogram);
     }
   }
+  // Made again: kept, it would take the filter's registers.
+  const RowView view = detail::split_row_view(params, shape, row);
   const RowOutput<kType> output(params, view, row);
   write_best<kThreads, false>(params, key_map, slots, output, smem.staged, num_survivors,
                               num_wanted, cursor, winners, smem.finish);

@@ -1,9 +1,11 @@
 #include <algorithm>
 
 #include "cuda/common/row_parts.h"
+#include "cuda/common/split_sampling.h"
 #include "cuda/plan/planners.h"
 #include "cuda/smem/split_stream.h"
 #include "cuda/tuning/split_stream.h"
+#include "deepselect/row_view.h"
 
 namespace deepselect::cuda {
 
@@ -36,6 +38,14 @@ Plan plan_with(const TopkParams& params, const DeviceLimits& limits) {
   shape.log2_segment_slots = static_cast<std::uint32_t>(log2_segment_slots);
   shape.is_ragged = !is_one_row && (params.begin.data != nullptr || params.end.data != nullptr ||
                                     params.page_table != nullptr);
+  shape.has_whole_rows = !reads_row_tensors(params);
+  if (shape.has_whole_rows != 0 && params.num_cols > std::int64_t{Policy::kStagedSurvivors}) {
+    const std::int64_t slot_items = 16 / value_bytes(params.value_type);
+    shape.sampling = split_sampling<Policy>(
+        static_cast<std::uint32_t>((params.num_cols + 1 - slot_items) / slot_items),
+        static_cast<std::uint32_t>(std::max(params.k, std::int64_t{1})), shape.log2_segment_slots,
+        shape.num_groups());
+  }
   shape.parts = static_cast<std::uint32_t>(
       shape.is_ragged ? resident_ctas
                       : std::clamp(resident_ctas / params.num_rows, std::int64_t{1},

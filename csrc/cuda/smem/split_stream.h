@@ -8,6 +8,7 @@
 #include "cuda/common/radix_cursor.h"
 #include "cuda/common/row_parts.h"
 #include "cuda/smem/finish_scratch.h"
+#include "cuda/smem/pivot_bin.h"
 
 namespace deepselect::cuda {
 
@@ -21,12 +22,14 @@ struct alignas(16) SplitStreamSampleSmem {
 template <std::uint32_t kStagedSurvivors>
 struct alignas(16) SplitStreamFilterSmem {
   FinishScratch finish;
-  RadixCursor cursor;  // from the bound up
+  PivotBin bound_bin;
+  Composite bound;
+  RadixCursor cursor;  // from the bound up, for the finish
   union {
     RaggedScratch ragged;  // first
-    Composite groups[kStagedSurvivors];
-    Composite staged[kStagedSurvivors];  // last
+    Composite staged[kStagedSurvivors];
   };
+  std::uint32_t best_sampled;  // key
   std::uint32_t num_staged;
   std::uint32_t first_place;
   std::uint32_t num_survivors;
