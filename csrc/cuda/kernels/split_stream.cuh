@@ -14,8 +14,8 @@
 // It asks for its first tile to be brought into L2, so that the memory hardly idles until the bound
 // is known, and loads it behind the groups' bests.
 //
-// What runs once in a call is instructions that no multiprocessor has at hand: some ten cycles each.
-// So the plan works out what it can, and the way to the bound is short.
+// What runs once in a call is instructions that no multiprocessor has at hand: some ten cycles
+// each. So the plan works out what it can, and the way to the bound is short.
 //
 // Of a segment only the best element counts, so the number of groups with one of the k best is at
 // most Poisson distributed with mean k * sampled / all, whatever the order of the elements. The
