@@ -184,10 +184,15 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   // alone, since what is on its way to a multiprocessor delays what the sample writes there, its
   // end, and the groups.
   using Tiles = PartTiles<kThreads, Policy::kFilterBatches, Policy::kStagesHits, kType>;
+  constexpr bool kLoadsEarly = Policy::kFilterBatches > 1;
   static_assert(Tiles::kStageBytes == Policy::kStageBytes, "what the plan reserves");
   Tiles tiles(slots, part, dynamic_smem + sizeof(Smem));
+  if (kLoadsEarly) {
+    tiles.load_first(slots);
+    tiles.load_rest(slots);
+  }
   if (threadIdx.x == 0) {
-    tiles.prefetch_first(slots);
+    if (!kLoadsEarly) tiles.prefetch_first(slots);
     tiles.prefetch_next(slots, Policy::kPrefetchBytes);
     smem.num_staged = 0;
     smem.finish.list_size = 0;
@@ -218,15 +223,15 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
       const std::uint32_t group = i * kThreads + threadIdx.x;
       groups[i] = group < num_groups ? row_groups[group] : kNoComposite;
     }
-    tiles.load_first(slots);
+    if (!kLoadsEarly) tiles.load_first(slots);
     found = rank_bound_of_registers<kThreads>(groups, slots.num_items(), rank,
                                               rank / Policy::kRankSlackDivisor, histogram,
                                               &smem.bound_bin);
   } else {
-    tiles.load_first(slots);
+    if (!kLoadsEarly) tiles.load_first(slots);
     __syncthreads();
   }
-  tiles.load_rest(slots);
+  if (!kLoadsEarly) tiles.load_rest(slots);
   const Composite bound = found.bound;
   if (threadIdx.x == 0) {
     smem.bound = bound;
