@@ -16,6 +16,7 @@
 #include "cuda/common/raw_best.cuh"
 #include "cuda/common/row_slots.cuh"
 #include "cuda/ptx/prefetch.cuh"
+#include "cuda/ptx/streaming_load.cuh"
 
 namespace deepselect::cuda {
 
@@ -152,7 +153,9 @@ class ClusterPart {
         uint4 tile[kTile];
 #pragma unroll
         for (int v = 0; v < kTile; ++v) {
-          if (has(first + v, layer)) tile[v] = slots.whole_slots()[slot(first + v, layer)];
+          if (has(first + v, layer)) {
+            tile[v] = ptx::load_streaming(slots.whole_slots() + slot(first + v, layer));
+          }
         }
         body(tile, first, layer);
       }
@@ -246,12 +249,13 @@ class ClusterSlice : public ClusterPart<kThreads, kVectors, kType> {
       : Part(part) {
     if (has(kVectors - 1)) {
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) bits_[v] = slots.whole_slots()[slot(v)];
+      for (int v = 0; v < kVectors; ++v)
+        bits_[v] = ptx::load_streaming(slots.whole_slots() + slot(v));
     } else {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         bits_[v] = {0, 0, 0, 0};
-        if (has(v)) bits_[v] = slots.whole_slots()[slot(v)];
+        if (has(v)) bits_[v] = ptx::load_streaming(slots.whole_slots() + slot(v));
       }
     }
   }
