@@ -76,8 +76,8 @@ Variant choose(const TopkParams& params, const DeviceLimits& limits) {
   const bool is_streamed = can_stream && row_bytes > Short::kStreamedBytes &&
                            params.num_rows > Short::kStreamedRowsPerSm * limits.num_sms &&
                            params.k <= Short::kStreamedK;
-  const bool is_short = (params.num_cols <= Short::kMaxCols && !is_streamed) ||
-                        params.num_rows <= Short::kRowsPerSm * limits.num_sms;
+  const bool is_short = !is_streamed && (params.num_cols <= Short::kMaxCols ||
+                                         params.num_rows <= Short::kRowsPerSm * limits.num_sms);
   const bool sorts_many = params.order == Order::kValue && params.k > Short::kMaxSortedK;
   if (is_short && !sorts_many && row_registers_can_serve(params, limits)) {
     return Variant::kRowRegisters;

@@ -208,7 +208,9 @@ void check_split() {
   };
   EXPECT(of_64_kb(1024, 512) == Variant::kRowStream);
   EXPECT(of_64_kb(1024, 2048) == Variant::kRowRegisters);
-  EXPECT(of_64_kb(512, 512) == Variant::kRowRegisters);
+  EXPECT(of_64_kb(200, 512) == Variant::kRowStream);
+  EXPECT(of_64_kb(200, 2048) == Variant::kRowRegisters);
+  EXPECT(of_64_kb(132, 512) == Variant::kRowRegisters);
   EXPECT(make_plan(call(1024, 16384, 512), kH200).variant == Variant::kRowRegisters);
   // Batches bound the workspace: 24 bytes and little more per winner of a batch, 8 per candidate.
   const Plan many =

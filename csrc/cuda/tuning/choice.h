@@ -9,17 +9,18 @@
 namespace deepselect::cuda {
 
 // row_registers: rows of more than kMaxCols columns only where they are few, for which row_stream
-// takes long to begin. 4096 x 16 K bf16, k 512: 80 us against row_stream's 89; 1024 x 16 K 22
-// against 25. Of many rows of more than kStreamedBytes row_stream takes those of small k: 1024 x 16
-// K fp32, k 512, 29.5 against 35; at k 2048 it was behind, 52 against 37. Beyond kMaxSortedK
-// winners in order of value split_radix sorts faster: 16 K columns, k 5000, 42 against 85 us for
-// one row, 996 against 2252 for 4096.
+// takes long to begin. 4096 x 16 K bf16, k 512: 73 us against row_stream's 77; 1024 x 16 K 20.8
+// against 22.4. Where there are more rows of more than kStreamedBytes than multiprocessors,
+// row_stream takes those of small k: 16 K fp32, k 512, 256 rows 9.9 us against 11.1, 512 rows 14.4
+// against 18.8, 1024 rows 26 against 35; at k 2048 it was behind, 38.8 against 38.0. Beyond
+// kMaxSortedK winners in order of value split_radix sorts faster: 16 K columns, k 5000, 42 against
+// 85 us for one row, 996 against 2252 for 4096.
 struct RowRegistersChoice {
   static constexpr std::int64_t kMaxCols = 16384;
   static constexpr std::int64_t kRowsPerSm = 2;
   static constexpr std::int64_t kMaxSortedK = 4096;
   static constexpr std::int64_t kStreamedBytes = 32 << 10;
-  static constexpr std::int64_t kStreamedRowsPerSm = 6;
+  static constexpr std::int64_t kStreamedRowsPerSm = 1;
   static constexpr std::int64_t kStreamedK = 512;
 };
 
@@ -41,7 +42,7 @@ struct RowStreamTime {
 // the more winners there are.
 struct SplitStreamTime {
   static constexpr double kFixedUs = 12.5;
-  static constexpr double kRowUs = 0.05;
+  static constexpr double kRowUs = 0.03;
   static constexpr double kDeviceBytesPerUs = 4.1e6;
   static constexpr std::int64_t kFreeWinners = 512;
   static constexpr double kWinnerUs = 3.5e-3;
