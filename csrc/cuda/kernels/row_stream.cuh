@@ -220,7 +220,7 @@ __device__ __forceinline__ void stream_row(const TopkParams& params,
 
 }  // namespace detail
 
-// Calls of kind kWholeRows want no order.
+// Calls of other kinds than kAny want no order.
 template <ValueType kType, class Policy, CallKind kKind>
 __global__ void __launch_bounds__(Policy::kThreads, Policy::kCtasPerSm)
     row_stream_kernel(const __grid_constant__ TopkParams params, std::uint32_t survivor_capacity,

@@ -23,11 +23,15 @@ void launch_kind(const LaunchContext& context) {
 
 template <ValueType kType, class Policy>
 void launch(const LaunchContext& context) {
-  const TopkParams& params = context.params;
-  if (call_kind(params) == CallKind::kWholeRows && params.order == Order::kAny) {
-    launch_kind<kType, Policy, CallKind::kWholeRows>(context);
-  } else {
-    launch_kind<kType, Policy, CallKind::kAny>(context);
+  // All but the last want no order.
+  const bool is_any_order = context.params.order == Order::kAny;
+  switch (is_any_order ? call_kind(context.params) : CallKind::kAny) {
+    case CallKind::kWholeRows:
+      return launch_kind<kType, Policy, CallKind::kWholeRows>(context);
+    case CallKind::kWindows:
+      return launch_kind<kType, Policy, CallKind::kWindows>(context);
+    case CallKind::kAny:
+      return launch_kind<kType, Policy, CallKind::kAny>(context);
   }
 }
 
