@@ -473,6 +473,10 @@ def edge_cases() -> tuple[Case, ...]:
             for k in (64, 512, 2048, 26_000, 100_000)
         ]
         cases += [
+            replace(base, rows=rows, cols=cols, k=k, distribution="rare_best")
+            for rows, cols, k in ((4, 65536, 512), (300, 16384, 128), (4, 200_000, 2048))
+        ]
+        cases += [
             replace(base, rows=4, cols=200_000, k=5000, distribution="runs", order=order)
             for order in ("any", "value")
         ]

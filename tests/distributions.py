@@ -175,6 +175,17 @@ def some_nans(rows: int, cols: int, dtype: torch.dtype, generator: Generator) ->
     return torch.where(where, nans.view(as_bits), x.view(as_bits)).view(dtype)
 
 
+def rare_best(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
+    """One in ninety has the best key there is (NaN, or the greatest integer): often more than are
+    wanted, and fewer than survive a bound from a sample.
+    """
+    where = _integers(0, 90, rows, cols, generator) == 0
+    x = normal(rows, cols, dtype, generator)
+    best = all_nan(rows, cols, dtype, generator)
+    as_bits = bits_type(dtype)
+    return torch.where(where, best.view(as_bits), x.view(as_bits)).view(dtype)
+
+
 def all_nan(rows: int, cols: int, dtype: torch.dtype, generator: Generator) -> Tensor:
     if not dtype.is_floating_point:
         return torch.full((rows, cols), MAX_INT32, dtype=dtype, device=generator.device)
@@ -228,6 +239,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
         signed_zeros,
         infinities,
         some_nans,
+        rare_best,
         all_nan,
         hot_block,
         runs,

@@ -220,12 +220,12 @@ __device__ __forceinline__ void finish_unordered(const Composite* survivors,
     const Composite loser = take_all ? bin_low - 1 : cursor.high();
     if (is_of_keys && key_of(bin_low) != 0) {
       const std::uint32_t loser_key = key_of(loser);
-      const std::uint32_t low_key = use_list ? key_of(bin_low) : ~0u;
+      const std::uint32_t low_key = key_of(bin_low);
       detail::emit_winners<kThreads, 4>(
           survivors, num_survivors, scratch,
           [&](Composite composite) { return key_of(composite) > loser_key; },
           [&](Composite composite) {
-            return key_of(composite) >= low_key && key_of(composite) <= loser_key;
+            return use_list && key_of(composite) - low_key <= loser_key - low_key;
           },
           emit);
     } else {
