@@ -480,20 +480,14 @@ def edge_cases() -> tuple[Case, ...]:
             replace(base, rows=4, cols=200_000, k=5000, distribution="runs", order=order)
             for order in ("any", "value")
         ]
-        cases += [
-            replace(base, rows=20000, cols=5, k=3),
-            replace(base, rows=1, cols=70000, k=69999),
-        ]
+        cases.append(replace(base, rows=20000, cols=5, k=3))
+        cases.append(replace(base, rows=1, cols=70000, k=69999))
     base = Case(distribution="few_distinct")
     for name in ("layout", "window", "vectors", "mapping", "nan", "outputs", "pads", "order"):
         for value in AXES[name]:
             rows = 1 if value == "vector" else 8
-            cases.append(
-                replace(
-                    base,
-                    **{"rows": rows, "window": "mixed", "outputs": "out_raw", name: value},
-                )
-            )
+            changes = {"rows": rows, "window": "mixed", "outputs": "out_raw", name: value}
+            cases.append(replace(base, **changes))
     return tuple(dict.fromkeys(cases))
 
 

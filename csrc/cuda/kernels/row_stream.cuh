@@ -83,7 +83,7 @@ struct RowSink {
   }
 };
 
-// kKind says of which calls.
+// A CTA's row, of a call of kind kKind.
 template <ValueType kType, class Policy, CallKind kKind>
 __device__ __forceinline__ void stream_row(const TopkParams& params,
                                            std::uint32_t survivor_capacity,

@@ -11,8 +11,8 @@
 //               the survivors. A row of one part is finished from shared memory
 //
 // The filter starts under programmatic dependent launch, once the sample's loads are on their way.
-// It asks for its first tile to be brought into L2, so that the memory hardly idles until the bound
-// is known, and loads it behind the groups' bests.
+// So that the memory hardly idles until the bound is known, it loads its first tile of one row, or
+// asks for that of several to be brought into L2 and loads it behind the groups' bests.
 //
 // What runs once in a call is instructions that no multiprocessor has at hand: some ten cycles
 // each. So the plan works out what it can, and the way to the bound is short.
@@ -180,9 +180,9 @@ __global__ void __launch_bounds__(Policy::kFilterThreads, Policy::kFilterCtasPer
   part.num_parts = min(part.num_parts, slots.num_slots() / Policy::kMinPartSlots + 1);
   if (part.index >= part.num_parts) return;
 
-  // The input is older than the sample, so it may be asked for before the sample has ended: to L2
-  // alone, since what is on its way to a multiprocessor delays what the sample writes there, its
-  // end, and the groups.
+  // The input is older than the sample, so it may be asked for before the sample has ended. What is
+  // on its way to a multiprocessor delays what the sample writes there, its end, and the groups, so
+  // of several rows it goes to L2 alone; of one row the time to fill the memory's pipe is more.
   using Tiles = PartTiles<kThreads, Policy::kFilterBatches, Policy::kStagesHits, kType>;
   constexpr bool kLoadsEarly = Policy::kFilterBatches > 1;
   static_assert(Tiles::kStageBytes == Policy::kStageBytes, "what the plan reserves");
