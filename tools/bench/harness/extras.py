@@ -156,8 +156,8 @@ WITHOUT_TIES = {
     "split_stream": (
         Replacement(
             "cuda/kernels/split_stream.cuh",
-            "rank / Policy::kRankSlackDivisor, scratch);",
-            "rank / Policy::kRankSlackDivisor, scratch) >> 32 << 32;",
+            "const Composite bound = found.bound;",
+            "const Composite bound = found.bound >> 32 << 32;",
         ),
     ),
 }
